@@ -1,0 +1,71 @@
+// What a kind is, as data: where it is served, how it is printed, defaulted and checked.
+// A kind is declared once (api/<group>/ or features/<f>/) and listed in one place; discovery,
+// OpenAPI, tables, admission and `explain` all read this.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace skiff::api {
+
+// Group, version and plural name the endpoint; kind is what objects there say they are.
+struct Resource {
+  std::string group = {};  // empty: core
+  std::string version = {};
+  std::string plural = {};
+  std::string kind = {};
+  bool namespaced = true;
+
+  std::string api_version() const { return group.empty() ? version : group + "/" + version; }
+  // "pods", "tfjobs.kubeflow.org": one per kind, whatever the version.
+  std::string key() const { return group.empty() ? plural : plural + "." + group; }
+  // /api/v1/namespaces/NS/pods or /apis/kubeflow.org/v1/tfjobs; `ns` empty: all or cluster.
+  std::string collection_path(std::string_view ns) const;
+  std::string path(std::string_view ns, std::string_view name,
+                   std::string_view subresource = {}) const;
+
+  auto operator<=>(const Resource&) const = default;
+};
+
+// As additionalPrinterColumns of a CRD. Priority 0 is shown always, 1 with -o wide.
+struct Column {
+  std::string name = {};
+  std::string type = {};  // string, integer, number, boolean, date
+  std::string json_path = {};  // .spec.replicas, .status.conditions[-1:].type
+  int priority = 0;
+  std::string description = {};
+};
+
+struct Admission {
+  // What the API server knows besides the object itself.
+  const json::value* old = nullptr;  // null on create
+  std::string_view subresource = {};
+};
+
+struct Kind {
+  Resource resource = {};
+  std::string singular = {};
+  std::vector<std::string> short_names = {};
+  std::vector<std::string> categories = {};
+  bool has_status = false;  // status is a sub-resource: create and update leave it alone
+  std::string schema = {};  // name of its schema in schema::Registry; empty: anything goes
+  std::vector<Column> columns = {};
+  // Field selectors besides metadata.name and metadata.namespace: status.phase, spec.nodeName.
+  std::vector<std::string> selectable = {};
+  // True for kinds whose loss by a power cut harms nobody: Event, Lease.
+  bool lazy = false;
+  // An update without resourceVersion overwrites (most built-in kinds) or is refused (custom ones).
+  bool unconditional_update = true;
+  // Rules that a schema cannot say. Pure. Defaulting runs on create and update, before validation.
+  void (*set_defaults)(json::value& object) = nullptr;
+  std::vector<Cause> (*validate)(const json::value& object, const Admission& context) = nullptr;
+  // Cells of the table columns, where JSON paths do not suffice (Pod's STATUS). In column order.
+  json::array (*cells)(const json::value& object, std::int64_t now_s) = nullptr;
+};
+
+}  // namespace skiff::api

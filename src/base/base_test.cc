@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include "base/http.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "base/time.h"
+
+namespace skiff {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Json, ErrorSaysWhere) {
+  const auto bad = json::parse("{\"a\": tru}");
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().message.find("byte"), std::string::npos);
+  EXPECT_FALSE(json::parse("{} x"));
+  EXPECT_TRUE(json::parse("{} \n"));
+}
+
+TEST(Json, DepthIsBounded) {
+  EXPECT_FALSE(json::parse(std::string(100'000, '[')));
+}
+
+TEST(Json, SetMakesTheWay) {
+  json::value v;
+  json::set(v, {"metadata", "labels", "a.b/c"}, "x");
+  EXPECT_EQ(json::serialize(v), R"({"metadata":{"labels":{"a.b/c":"x"}}})");
+  EXPECT_EQ(json::get_string(v, {"metadata", "labels", "a.b/c"}), "x");
+}
+
+TEST(Time, RoundTrip) {
+  const auto t = parse_time("2026-11-15T20:02:55Z");
+  ASSERT_TRUE(t);
+  EXPECT_EQ(rfc3339(*t), "2026-11-15T20:02:55Z");
+  EXPECT_EQ(parse_time("2026-11-15T22:02:55.5+02:00"), *t + 500ms);
+  EXPECT_FALSE(parse_time("2026-13-15T20:02:55Z"));
+  EXPECT_FALSE(parse_time("yesterday"));
+}
+
+TEST(Time, AgeAsKubectlPrintsIt) {
+  EXPECT_EQ(age(45s), "45s");
+  EXPECT_EQ(age(119s), "119s");
+  EXPECT_EQ(age(200s), "3m20s");
+  EXPECT_EQ(age(17min), "17m");
+  EXPECT_EQ(age(5h + 12min), "5h12m");
+  EXPECT_EQ(age(30h), "30h");
+  EXPECT_EQ(age(76h), "3d4h");
+}
+
+TEST(Random, SameSeedSameRun) {
+  Random a(7), b(7), c(8);
+  EXPECT_EQ(a.uuid(), b.uuid());
+  EXPECT_NE(a.uuid(), c.uuid());
+  EXPECT_EQ(a.uuid()[14], '4');
+  EXPECT_EQ(a.suffix(5).size(), 5u);
+}
+
+TEST(Url, EscapedSlashStaysInItsSegment) {
+  const auto url = http::parse_url("/api/v1/pods/a%2Fb?watch=1&labelSelector=a%3Db+c");
+  ASSERT_TRUE(url);
+  EXPECT_EQ(url->segments.back(), "a/b");
+  EXPECT_TRUE(url->flag("watch"));
+  EXPECT_EQ(url->param("labelSelector"), "a=b c");
+}
+
+TEST(Url, NothingLeavesTheTree) {
+  EXPECT_FALSE(http::parse_url("/a/../b"));
+  EXPECT_FALSE(http::parse_url("/a/%2e%2e/b"));
+  EXPECT_FALSE(http::parse_url("/a%2"));
+}
+
+}  // namespace
+}  // namespace skiff

@@ -1,0 +1,128 @@
+#include "base/http.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+
+namespace skiff::http {
+namespace {
+
+int hex(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::optional<std::string> unescape(std::string_view text, bool plus_is_space) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && plus_is_space) {
+      out += ' ';
+    } else if (text[i] == '%') {
+      if (i + 2 >= text.size()) return {};
+      const int high = hex(text[i + 1]), low = hex(text[i + 2]);
+      if (high < 0 || low < 0) return {};
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view header(const Headers& headers, std::string_view name) {
+  for (const auto& [key, value] : headers) {
+    if (equal_ignoring_case(key, name)) return value;
+  }
+  return {};
+}
+
+std::optional<std::string> Url::param(std::string_view name) const {
+  for (const auto& [key, value] : query) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+bool Url::flag(std::string_view name) const {
+  const auto value = param(name);
+  return value && (value->empty() || *value == "1" || equal_ignoring_case(*value, "true"));
+}
+
+std::optional<Url> parse_url(std::string_view target) {
+  Url url;
+  const std::size_t mark = target.find('?');
+  const std::string_view path = target.substr(0, mark);
+  for (std::string_view piece : split(path, '/')) {
+    if (piece.empty()) continue;
+    auto segment = unescape(piece, false);
+    if (!segment || *segment == "." || *segment == ".." || segment->contains('\0')) return {};
+    url.segments.push_back(std::move(*segment));
+  }
+  for (const std::string& segment : url.segments) url.path += "/" + segment;
+  if (url.path.empty() || (path.size() > 1 && path.ends_with('/'))) url.path += '/';
+  if (mark == std::string_view::npos) return url;
+  for (std::string_view pair : split(target.substr(mark + 1), '&')) {
+    if (pair.empty()) continue;
+    const std::size_t equals = pair.find('=');
+    auto key = unescape(pair.substr(0, equals), true);
+    auto value = equals == std::string_view::npos ? std::optional<std::string>("")
+                                                  : unescape(pair.substr(equals + 1), true);
+    if (!key || !value) return {};
+    url.query.emplace_back(std::move(*key), std::move(*value));
+  }
+  return url;
+}
+
+std::string escape(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += '%';
+      out += kHex[static_cast<unsigned char>(c) >> 4];
+      out += kHex[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return out;
+}
+
+std::string_view status_text(int status) {
+  switch (status) {
+    case 101: return "Switching Protocols";
+    case 200: return "OK";
+    case 201: return "Created";
+    case 202: return "Accepted";
+    case 204: return "No Content";
+    case 301: return "Moved Permanently";
+    case 302: return "Found";
+    case 304: return "Not Modified";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 406: return "Not Acceptable";
+    case 409: return "Conflict";
+    case 410: return "Gone";
+    case 413: return "Request Entity Too Large";
+    case 415: return "Unsupported Media Type";
+    case 422: return "Unprocessable Entity";
+    case 429: return "Too Many Requests";
+    case 500: return "Internal Server Error";
+    case 503: return "Service Unavailable";
+    case 504: return "Gateway Timeout";
+    default: return "Unknown";
+  }
+}
+
+}  // namespace skiff::http

@@ -1,0 +1,74 @@
+// HTTP requests and answers as values. Whoever answers a request never sees a socket.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace skiff::http {
+
+// Who the listener says is calling. Filled by net/, judged by apiserver/ (one place decides).
+struct Peer {
+  bool tls = false;
+  bool same_user = false;      // loopback, and the kernel says the socket belongs to our own user
+  bool loopback = false;
+  std::string common_name = {};              // of a verified client certificate
+  std::vector<std::string> organizations = {};
+};
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+// First header of that name, compared without case; empty where absent.
+std::string_view header(const Headers& headers, std::string_view name);
+
+struct Request {
+  std::string method = "GET";
+  std::string target = "/";  // as received: path?query
+  Headers headers = {};
+  std::string body = {};
+  Peer peer = {};
+};
+
+// A percent-decoded path and query.
+struct Url {
+  std::string path = {};
+  std::vector<std::string> segments = {};  // decoded one by one: %2F stays inside its segment
+  std::vector<std::pair<std::string, std::string>> query = {};
+
+  std::optional<std::string> param(std::string_view name) const;
+  bool flag(std::string_view name) const;  // present and "", "1" or "true"
+};
+// Nothing where the escapes are broken or a segment is "." or "..".
+std::optional<Url> parse_url(std::string_view target);
+std::string escape(std::string_view text);  // percent-encoding of everything but unreserved
+
+// A body that arrives in pieces. The connection pulls: it asks for the next piece only after it
+// has sent the one before, so a slow reader costs no memory.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // Appends what is ready to `out` and returns true; false means the body ends after `out`.
+  // Never blocks. When nothing is ready, `out` stays empty and `wake` is called later, once, from
+  // any thread; then the connection asks again.
+  virtual bool pull(std::string& out, std::function<void()> wake) = 0;
+};
+
+// A watch's revision must be on disk before anybody outside hears of it.
+struct Response {
+  int status = 200;
+  Headers headers = {};
+  std::string body = {};
+  std::unique_ptr<Stream> stream = {};  // used instead of `body` where set
+  // The answer is held until the store says this revision is visible (store::Store::visible).
+  std::uint64_t after_revision = 0;
+};
+
+using Handler = std::function<Response(const Request&)>;
+
+std::string_view status_text(int status);
+
+}  // namespace skiff::http

@@ -1,0 +1,66 @@
+// The shape of every controller: observe, plan, apply.
+//
+// plan() is pure: no client, clock, log or random. The runtime (control/runtime.h) builds Observed
+// from its cache, calls plan(), and applies the answer with preconditions, status last.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/kind.h"
+#include "base/json.h"
+#include "base/time.h"
+#include "client/client.h"
+
+namespace skiff::control {
+
+// A root object and what it controls, as the cache saw them at one moment.
+struct Observed {
+  Object root = {};
+  // One list for each resource of Controller::owned, in that order: objects in the root's namespace
+  // whose controlling owner is the root (by uid), ordered by name.
+  std::vector<std::vector<Object>> owned = {};
+};
+
+// Something worth telling the user, kept as a Kubernetes Event on the root.
+struct Note {
+  bool warning = false;
+  std::string reason = {};
+  std::string message = {};
+
+  bool operator==(const Note&) const = default;
+};
+
+struct Plan {
+  // Each names what it acts on with uid and, for updates, resourceVersion. The runtime orders them:
+  // deletes, creates, patches.
+  std::vector<client::Write> writes = {};
+  // The root's whole new status, where it differs from the one observed. Written last, with the
+  // root's uid and resourceVersion as precondition.
+  std::optional<json::value> status = {};
+  // Delete the root itself (TTL). Done after everything else.
+  bool delete_root = false;
+  std::vector<Note> notes = {};  // recorded only if everything above succeeded
+  std::optional<Duration> requeue_after = {};
+
+  bool empty() const { return writes.empty() && !status && !delete_root; }
+};
+
+struct Controller {
+  std::string name = {};  // component of its events: tfjob-controller
+  api::Resource root = {};
+  std::vector<api::Resource> owned = {};
+  std::function<Plan(const Observed&, Time now)> plan = {};
+};
+
+// Looks at whole collections instead of one root: the scheduler.
+struct GlobalController {
+  std::string name = {};
+  std::vector<api::Resource> watched = {};
+  // One list for each resource of `watched`, ordered by namespace and name.
+  std::function<Plan(const std::vector<std::vector<Object>>&, Time now)> plan = {};
+};
+
+}  // namespace skiff::control

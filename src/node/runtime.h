@@ -1,0 +1,109 @@
+// How pods become processes. One interface, several ways: `process` (namespaces and cgroups), later
+// `oci`; `fake` for load tests.
+//
+// A pod's sandbox is a small shim process (`skiff shim`) that holds the pod's namespaces, is the
+// parent of its containers, drains their output into log files and writes down how they ended. It
+// outlives Skiff: a crash or an upgrade stops no training. Everything the runtime knows about a pod
+// is in its folder, so a new Skiff finds it again.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace skiff::node {
+
+struct Mount {
+  std::string source = {};  // on this machine
+  std::string target = {};  // in the container, absolute
+  bool read_only = false;
+};
+
+struct SandboxSpec {
+  std::string pod_uid = {};
+  std::string pod_ns = {};
+  std::string pod_name = {};
+  std::string hostname = {};
+  bool host_network = false;
+  std::string resolv_conf = {};  // contents of /etc/resolv.conf; empty: the machine's
+  std::string hosts = {};        // contents of /etc/hosts; empty: the machine's
+  std::vector<std::string> masked = {};  // folders no container may see (Skiff's data)
+};
+
+struct ContainerSpec {
+  std::string name = {};
+  int attempt = 0;  // 0, 1, 2, ...: one log file and one exit record each
+  std::string rootfs = {};  // empty: the machine's own files, writes private to the pod
+  std::vector<std::string> argv = {};
+  std::vector<std::string> env = {};  // NAME=value
+  std::string working_dir = {};
+  std::vector<Mount> mounts = {};
+  std::optional<int> uid = {};
+  std::optional<int> gid = {};
+  std::int64_t memory_limit_bytes = 0;  // 0: none
+  std::int64_t cpu_limit_milli = 0;
+  std::int64_t cpu_request_milli = 0;
+};
+
+enum class ContainerState { kRunning, kExited, kFailedToStart };
+
+struct ContainerRecord {
+  std::string name = {};
+  int attempt = 0;
+  ContainerState state = ContainerState::kRunning;
+  int pid = 0;
+  Time started_at = {};
+  Time finished_at = {};
+  int exit_code = 0;  // 128 + signal where a signal ended it
+  int signal = 0;
+  bool oom_killed = false;
+  std::string message = {};  // why it failed to start; else its termination message
+};
+
+struct SandboxRecord {
+  std::string pod_uid = {};
+  std::string pod_ns = {};
+  std::string pod_name = {};
+  std::string ip = {};
+  bool alive = false;  // the shim is there and answers
+  // The newest attempt of each container.
+  std::vector<ContainerRecord> containers = {};
+};
+
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  // Every call may block for milliseconds and may be made from any thread, for different pods at
+  // the same time. Calls for one pod come one after another.
+
+  // Makes the sandbox or finds the living one; the answer has its address.
+  virtual Result<SandboxRecord> start_sandbox(const SandboxSpec& spec) = 0;
+  // Starts one container. The same attempt again changes nothing.
+  virtual Result<void> start_container(std::string_view pod_uid, const ContainerSpec& spec) = 0;
+  // To the container's first process; SIGKILL goes to all of its processes.
+  virtual Result<void> signal(std::string_view pod_uid, std::string_view container, int signal) = 0;
+  virtual Result<SandboxRecord> inspect(std::string_view pod_uid) = 0;
+  // Kills what is left and removes everything but the log files.
+  virtual Result<void> stop_sandbox(std::string_view pod_uid) = 0;
+  // Removes the pod's folder, logs included.
+  virtual Result<void> remove_sandbox(std::string_view pod_uid) = 0;
+  virtual std::vector<std::string> list() = 0;  // uids of all pods that have a folder
+
+  // The pod's own folder for volumes and generated files; exists after start_sandbox, and may be
+  // made before it by this call.
+  virtual Result<std::string> pod_folder(std::string_view pod_uid) = 0;
+  virtual std::string log_path(std::string_view pod_uid, std::string_view container,
+                               int attempt) const = 0;
+
+  // `changed` is called, from any thread, when a container of the pod started or ended.
+  virtual void on_change(std::function<void(std::string pod_uid)> changed) = 0;
+};
+
+}  // namespace skiff::node
