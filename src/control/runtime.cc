@@ -279,6 +279,7 @@ void Runtime::plan_global(std::size_t index, Item& item) {
   GlobalPlan plan = member.global->plan(clock_.now());
   if (plan.requeue_after) mark(index, {}, started + *plan.requeue_after);
   if (plan.batches.empty()) item.failures = 0;
+  item.failed = false;
   // Counted before the first answer can come, so that the first does not look like the last.
   item.in_flight = static_cast<unsigned>(plan.batches.size());
   for (Batch& batch : plan.batches) {
@@ -332,13 +333,16 @@ void Runtime::batch_answered(std::size_t index, const Batch& batch, const Answer
   --item.in_flight;
   expect(item, batch.writes, answers);
   if (const Error* error = failure(answers)) {
+    item.failed = true;
     failed(index, {}, item, *error);
   } else {
     for (const auto& [object, note] : batch.notes) {
       events_.record(object, member.global->name, note);
     }
   }
-  if (item.in_flight == 0) settle(index, {}, item);
+  if (item.in_flight > 0) return;
+  if (!item.failed) item.failures = 0;
+  settle(index, {}, item);
 }
 
 void Runtime::settle(std::size_t index, const Key& key, Item& item) {

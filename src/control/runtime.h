@@ -64,6 +64,7 @@ class Runtime {
     Duration blocked_until = {};
     Duration not_before = {};
     unsigned failures = 0;
+    bool failed = false;          // a batch of the plan under way
     std::vector<Note> told = {};  // by the last plan that changed nothing
   };
   struct Member {
