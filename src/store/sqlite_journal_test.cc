@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -239,8 +243,53 @@ TEST_F(SqliteJournalTest, TheLogStaysBounded) {
   EXPECT_LT(largest, 12u << 20);
 }
 
-// The limit on the size of files stands in for a full disk: SQLite sees a failing write(2).
-TEST_F(SqliteJournalTest, AFullDiskLosesNothingAndTheStoreRecovers) {
+// A file system of 512 KiB, seen by this process only. False where the machine forbids it.
+bool mount_small_disk(const std::string& at) {
+  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", at.c_str(), "tmpfs", 0, "size=512k") == 0;
+}
+
+// The exit code of the child below: 0 is success, kForbidden that there was no small disk.
+constexpr int kForbidden = 77;
+
+int fill_small_disk(const std::string& directory) {
+  if (!mount_small_disk(directory)) return kForbidden;
+  const std::string path = directory + "/objects.db";
+  std::ofstream(directory + "/ballast") << std::string(300 * 1024, 'x');
+  auto store =
+      std::move(*Store::open(std::move(*open_sqlite_journal(path)), Store::Writer::kManual));
+  Revision refused = 0;
+  for (int i = 0; i < 1'000 && refused == 0; ++i) {
+    const auto done = store->commit(
+        {{.key = key(std::to_string(i)), .value = object(std::string(5'000, 'x'))}}, Sync::kSynced);
+    if (!done) return 1;
+    if (!store->flush()) refused = done->revision;
+  }
+  const Store::Stats stats = store->stats();
+  if (stats.refusing != "the disk that holds " + path + " is full") return 2;
+  if (store->visible() != refused - 1) return 3;
+  if (store->flush()) return 4;
+  std::filesystem::remove(directory + "/ballast");
+  if (!store->flush()) return 5;
+  if (store->visible() != refused) return 6;
+  store.reset();
+  store = std::move(*Store::open(std::move(*open_sqlite_journal(path)), Store::Writer::kManual));
+  return store->stats().objects == stats.objects ? 0 : 7;
+}
+
+TEST_F(SqliteJournalTest, AFullDiskIsNamedAndRecovers) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(fill_small_disk(directory.path()));
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kForbidden) GTEST_SKIP() << "no private file systems here";
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "see the numbers in fill_small_disk";
+}
+
+// The limit on the size of files makes write(2) fail as a broken disk does.
+TEST_F(SqliteJournalTest, ABrokenDiskLosesNothingAndTheStoreRecovers) {
   auto store = open();
   ASSERT_TRUE(store->commit({{.key = key("before"), .value = object("1")}}, Sync::kSynced));
   ASSERT_TRUE(store->flush());
