@@ -9,6 +9,7 @@
 #include <exception>
 
 #include "net/http_text.h"
+#include "net/keep_alive.h"
 #include "net/socket_owner.h"
 
 namespace skiff::net {
@@ -91,6 +92,7 @@ void Connection::start() {
   asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
     error_code ignored;
     self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    keep_alive(self->socket_.native_handle());
     self->identify_peer();
     if (self->tls_) return self->handshake();
     self->next_request();

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "net/keep_alive.h"
 
 namespace skiff::net {
 namespace {
@@ -150,6 +151,7 @@ Result<std::unique_ptr<Wire>> Wire::connect(const Endpoint& endpoint, SSL_CTX* t
     std::unique_ptr<Wire> wire(new Wire(fd, shown, everything));
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    keep_alive(fd);
     if (::connect(fd, at->ai_addr, at->ai_addrlen) != 0 && errno != EINPROGRESS) {
       last = cannot_connect(shown, errno);
       continue;
