@@ -40,6 +40,11 @@ Result<std::vector<Change>> Cache::poll() {
       if (!opened) return changes;
     }
     auto events = watch_->poll();
+    while (events && !events->empty()) {
+      // A watch may give its backlog in portions; the last one is empty.
+      take_in(*events, changes);
+      events = watch_->poll();
+    }
     if (!events) {
       // Anything but kExpired means that only the stream broke: go on after the last event seen.
       if (events.error().code == Code::kExpired) {
@@ -49,20 +54,23 @@ Result<std::vector<Change>> Cache::poll() {
       }
       continue;
     }
-    for (client::Event& event : *events) {
-      const std::uint64_t at = api::revision(*event.object);
-      // A duplicate or a late repeat: what we have is newer.
-      if (at <= revision_) continue;
-      revision_ = at;
-      if (event.type == client::EventType::kDeleted) {
-        erase(key_of(*event.object), changes);
-      } else {
-        put(std::move(event.object), changes);
-      }
-    }
     break;
   }
   return changes;
+}
+
+void Cache::take_in(std::vector<client::Event>& events, std::vector<Change>& changes) {
+  for (client::Event& event : events) {
+    const std::uint64_t at = api::revision(*event.object);
+    // A duplicate or a late repeat: what we have is newer.
+    if (at <= revision_) continue;
+    revision_ = at;
+    if (event.type == client::EventType::kDeleted) {
+      erase(key_of(*event.object), changes);
+    } else {
+      put(std::move(event.object), changes);
+    }
+  }
 }
 
 Result<void> Cache::relist(std::vector<Change>& changes) {

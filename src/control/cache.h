@@ -58,6 +58,7 @@ class Cache {
  private:
   Result<void> relist(std::vector<Change>& changes);
   Result<void> rewatch();
+  void take_in(std::vector<client::Event>& events, std::vector<Change>& changes);
   void put(Object object, std::vector<Change>& changes);
   void erase(const Key& key, std::vector<Change>& changes);
   void index(const Object& object, bool add);

@@ -39,11 +39,10 @@ std::string_view group_of(std::string_view api_version) {
   return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
 }
 
+// The failing write is the last one tried; those before it may carry errors too, because a
+// transaction that fails undoes them.
 const Error* failure(const std::vector<Result<json::value>>& answers) {
-  for (const auto& answer : answers) {
-    if (!answer) return &answer.error();
-  }
-  return nullptr;
+  return answers.empty() || answers.back() ? nullptr : &answers.back().error();
 }
 
 }  // namespace
@@ -378,7 +377,6 @@ void Runtime::report_foreign_child(const Member& member, const Observed& observe
     const client::Write& write = writes[i];
     if (write.verb != client::Verb::kCreate) continue;
     const Key key{.ns = write.ns, .name = std::string(api::name(write.body))};
-    // A transaction answers with the failure alone, so the error's own name is what tells.
     const bool culprit = error->name.empty() ? i + 1 == answers.size() : error->name == key.name;
     const Cache* children = culprit ? cache(write.resource.key()) : nullptr;
     const Object there = children == nullptr ? nullptr : children->get(key);

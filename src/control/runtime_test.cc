@@ -5,11 +5,11 @@
 
 #include "api/meta.h"
 #include "control/testing/memory_server.h"
+#include "env/sim/clock.h"
 
 namespace skiff::control {
 namespace {
 
-using testing::ManualClock;
 using testing::MemoryServer;
 
 const api::Resource kRoots = {
@@ -53,7 +53,7 @@ Plan plan_echo(const Observed& observed, Time) {
 }
 
 struct RuntimeTest : ::testing::Test {
-  ManualClock clock;
+  env::sim::Clock clock;
   MemoryServer server{clock};
   bool woken = false;
   std::vector<std::string> log;

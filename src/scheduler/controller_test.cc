@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
+#include "env/sim/clock.h"
 
 namespace skiff::scheduler {
 namespace {
@@ -16,7 +17,7 @@ const api::Resource kNodes = {
     .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
 
 struct SchedulerTest : ::testing::Test {
-  control::testing::ManualClock clock;
+  env::sim::Clock clock;
   control::testing::MemoryServer server{clock};
   bool woken = false;
   control::Runtime runtime{server, clock, {.wake = [this] { woken = true; }}};

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "api/meta.h"
+#include "scheduler/amount.h"
 #include "scheduler/constraints.h"
-#include "scheduler/quantity.h"
 
 namespace skiff::scheduler {
 namespace {

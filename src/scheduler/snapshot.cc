@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "api/meta.h"
-#include "scheduler/quantity.h"
+#include "scheduler/amount.h"
 
 namespace skiff::scheduler {
 namespace {

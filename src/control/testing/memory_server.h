@@ -20,16 +20,6 @@
 
 namespace skiff::control::testing {
 
-class ManualClock : public env::Clock {
- public:
-  Time now() const override { return Time(std::chrono::seconds(1'800'000'000)) + elapsed_; }
-  Duration elapsed() const override { return elapsed_; }
-  void advance(Duration by) { elapsed_ += by; }
-
- private:
-  Duration elapsed_ = {};
-};
-
 class MemoryServer : public client::Client {
  public:
   explicit MemoryServer(const env::Clock& clock, std::uint64_t seed = 1);
