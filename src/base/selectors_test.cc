@@ -1,0 +1,96 @@
+#include "base/selectors.h"
+
+#include <gtest/gtest.h>
+
+namespace skiff {
+namespace {
+
+TEST(LabelSelector, Matches) {
+  const json::object labels{{"app", "web"}, {"tier", "front"}, {"n", "5"}, {"e", ""}};
+  struct Case {
+    const char* selector;
+    bool matches;
+  };
+  const Case cases[] = {
+      {"", true},
+      {"app=web", true},
+      {"app==web,tier=front", true},
+      {"app = web , tier != back", true},
+      {"app!=web", false},
+      {"missing!=web", true},
+      {"app in (db, web)", true},
+      {"app in (db)", false},
+      {"app notin (db)", true},
+      {"missing notin (db)", true},
+      {"missing in (db)", false},
+      {"app", true},
+      {"!app", false},
+      {"! missing", true},
+      {"n>4", true},
+      {"n>5", false},
+      {"n<6,n > 1", true},
+      {"app>1", false},
+      {"e=", true},
+      {"e in ()", true},
+      {"app in (,web)", true},
+  };
+  for (const Case& c : cases) {
+    const auto got = LabelSelector::parse(c.selector);
+    ASSERT_TRUE(got) << c.selector << ": " << got.error().message;
+    EXPECT_EQ(got->matches(labels), c.matches) << c.selector;
+    const auto again = LabelSelector::parse(got->text());
+    ASSERT_TRUE(again) << got->text();
+    EXPECT_EQ(again->matches(labels), c.matches) << got->text();
+  }
+}
+
+TEST(LabelSelector, RefusesWhatItCannotRead) {
+  for (const char* text : {"a in", "a in (x", "=x", "a b", "a,,b", "a,", "-a=b", "a=b c", "a in x",
+                           "a=!", "a>b", "x/y/z=1", "!", "a=-b"}) {
+    const auto got = LabelSelector::parse(text);
+    ASSERT_FALSE(got) << text;
+    EXPECT_EQ(got.error().code, Code::kBadRequest) << text;
+  }
+}
+
+TEST(LabelSelector, FromObject) {
+  const auto s = LabelSelector::from_object(*json::parse(
+      R"({"matchLabels":{"a":"b"},"matchExpressions":[{"key":"c","operator":"In","values":["d"]},
+          {"key":"e","operator":"DoesNotExist"}]})"));
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->text(), "a=b,c=d,!e");
+  EXPECT_TRUE(s->matches_object(*json::parse(R"({"metadata":{"labels":{"a":"b","c":"d"}}})")));
+  EXPECT_FALSE(s->matches_object(*json::parse(R"({"metadata":{}})")));
+  EXPECT_FALSE(LabelSelector::from_object(
+      *json::parse(R"({"matchExpressions":[{"key":"c","operator":"Near"}]})")));
+  EXPECT_FALSE(LabelSelector::from_object(
+      *json::parse(R"({"matchExpressions":[{"key":"c","operator":"In"}]})")));
+}
+
+TEST(FieldSelector, Matches) {
+  const auto pod = json::parse(
+      R"({"metadata":{"name":"p"},"spec":{"nodeName":"n","hostNetwork":true},"status":{}})");
+  struct Case {
+    const char* selector;
+    bool matches;
+  };
+  const Case cases[] = {
+      {"", true},
+      {"metadata.name=p", true},
+      {"metadata.name==p,spec.nodeName!=m", true},
+      {"metadata.name!=p", false},
+      {"status.phase=", true},
+      {"status.phase!=Running", true},
+      {"spec.hostNetwork=true", true},
+  };
+  for (const Case& c : cases) {
+    const auto got = FieldSelector::parse(c.selector);
+    ASSERT_TRUE(got) << c.selector;
+    EXPECT_EQ(got->matches_object(*pod), c.matches) << c.selector;
+  }
+  EXPECT_FALSE(FieldSelector::parse("metadata.name"));
+  EXPECT_FALSE(FieldSelector::parse("=x"));
+}
+
+}  // namespace
+}  // namespace skiff

@@ -1,0 +1,242 @@
+#include "base/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/limits.h"
+
+namespace skiff::yaml {
+namespace {
+
+constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
+
+std::unexpected<Error> bad(std::size_t line, std::string_view why) {
+  return fail(Code::kBadRequest, fmt::format("YAML line {}: {}", line, why));
+}
+
+// One event of libyaml, freed with its holder.
+struct Event {
+  yaml_event_t raw{};
+  Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { yaml_event_delete(&raw); }
+  std::size_t line() const { return raw.start_mark.line + 1; }
+};
+
+std::string_view text_of(const yaml_char_t* s) {
+  return s == nullptr ? std::string_view() : reinterpret_cast<const char*>(s);
+}
+
+// How much a value adds where an alias repeats it.
+struct Extent {
+  std::size_t nodes = 1;
+  std::size_t depth = 1;
+
+  void add(const Extent& inner) {
+    nodes += inner.nodes;
+    depth = std::max(depth, inner.depth + 1);
+  }
+};
+
+Extent measure(const json::value& v) {
+  Extent out;
+  if (const json::object* o = v.if_object()) {
+    for (const auto& member : *o) out.add(measure(member.value()));
+  } else if (const json::array* a = v.if_array()) {
+    for (const json::value& item : *a) out.add(measure(item));
+  }
+  return out;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) {
+    yaml_parser_initialize(&parser_);
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
+                                 text.size());
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() { yaml_parser_delete(&parser_); }
+
+  Result<std::vector<json::value>> documents() {
+    std::vector<json::value> out;
+    while (true) {
+      Event event;
+      SKIFF_TRY(next(event));
+      if (event.raw.type == YAML_STREAM_END_EVENT) return out;
+      if (event.raw.type != YAML_DOCUMENT_START_EVENT) continue;
+      anchors_.clear();
+      Event root;
+      SKIFF_TRY(next(root));
+      SKIFF_ASSIGN(json::value document, node(root, 0));
+      if (!document.is_null()) out.push_back(std::move(document));
+    }
+  }
+
+ private:
+  struct Anchor {
+    json::value value;
+    Extent extent;
+  };
+
+  Result<void> next(Event& event) {
+    if (yaml_parser_parse(&parser_, &event.raw) == 1) return {};
+    const char* problem = parser_.problem == nullptr ? "not readable" : parser_.problem;
+    return bad(parser_.problem_mark.line + 1, problem);
+  }
+
+  Result<json::value> node(const Event& event, std::size_t depth) {
+    if (depth > limits::kJsonDepth) return bad(event.line(), "nested too deeply");
+    if (++nodes_ > limits::kYamlNodes) return bad(event.line(), "the document is too large");
+    switch (event.raw.type) {
+      case YAML_ALIAS_EVENT:
+        return alias(event, depth);
+      case YAML_SCALAR_EVENT:
+        return scalar(event);
+      case YAML_SEQUENCE_START_EVENT:
+        return sequence(event, depth);
+      case YAML_MAPPING_START_EVENT:
+        return mapping(event, depth);
+      default:
+        return bad(event.line(), "a value is missing");
+    }
+  }
+
+  Result<json::value> alias(const Event& event, std::size_t depth) {
+    const std::string_view name = text_of(event.raw.data.alias.anchor);
+    const auto found = anchors_.find(name);
+    if (found == anchors_.end()) {
+      return bad(event.line(), fmt::format("unknown anchor '{}'", name));
+    }
+    const Extent& extent = found->second.extent;
+    if (depth + extent.depth > limits::kJsonDepth) return bad(event.line(), "nested too deeply");
+    nodes_ += extent.nodes;
+    if (nodes_ > limits::kYamlNodes) return bad(event.line(), "aliases make it too large");
+    return found->second.value;
+  }
+
+  void remember(const yaml_char_t* anchor, const json::value& value) {
+    if (anchor == nullptr) return;
+    const Extent extent = measure(value);
+    // Keeping the value is itself a copy, so it counts.
+    nodes_ += extent.nodes;
+    anchors_[std::string(text_of(anchor))] = {value, extent};
+  }
+
+  Result<json::value> scalar(const Event& event) {
+    const auto& s = event.raw.data.scalar;
+    const std::string_view text(reinterpret_cast<const char*>(s.value), s.length);
+    std::string_view tag = text_of(s.tag);
+    json::value out;
+    if (tag.starts_with(kTagPrefix)) tag.remove_prefix(kTagPrefix.size());
+    if (tag == "str" || tag == "binary" || tag == "timestamp") {
+      out = json::string(text);
+    } else if (s.style == YAML_PLAIN_SCALAR_STYLE || tag == "int" || tag == "float" ||
+               tag == "bool" || tag == "null") {
+      out = resolve_plain(text);
+    } else {
+      out = json::string(text);
+    }
+    remember(s.anchor, out);
+    return out;
+  }
+
+  Result<json::value> sequence(const Event& start, std::size_t depth) {
+    json::array out;
+    while (true) {
+      Event event;
+      SKIFF_TRY(next(event));
+      if (event.raw.type == YAML_SEQUENCE_END_EVENT) break;
+      SKIFF_ASSIGN(json::value item, node(event, depth + 1));
+      out.push_back(std::move(item));
+    }
+    json::value result(std::move(out));
+    remember(start.raw.data.sequence_start.anchor, result);
+    return result;
+  }
+
+  Result<json::value> mapping(const Event& start, std::size_t depth) {
+    json::object out;
+    std::vector<json::value> merges;
+    while (true) {
+      Event event;
+      SKIFF_TRY(next(event));
+      if (event.raw.type == YAML_MAPPING_END_EVENT) break;
+      const bool merge = is_merge(event);
+      SKIFF_ASSIGN(const std::string key, key_of(event));
+      Event value_event;
+      SKIFF_TRY(next(value_event));
+      SKIFF_ASSIGN(json::value value, node(value_event, depth + 1));
+      if (merge) {
+        SKIFF_TRY(collect(std::move(value), value_event.line(), merges));
+      } else if (!out.emplace(key, std::move(value)).second) {
+        return bad(event.line(), fmt::format("key \"{}\" is already set in this map", key));
+      }
+    }
+    for (const json::value& merged : merges) {
+      for (const auto& [key, value] : merged.get_object()) {
+        nodes_ += measure(value).nodes;
+        if (nodes_ > limits::kYamlNodes) return bad(start.line(), "merges make it too large");
+        out.emplace(key, value);
+      }
+    }
+    json::value result(std::move(out));
+    remember(start.raw.data.mapping_start.anchor, result);
+    return result;
+  }
+
+  static bool is_merge(const Event& event) {
+    return event.raw.type == YAML_SCALAR_EVENT &&
+           event.raw.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           text_of(event.raw.data.scalar.value) == "<<";
+  }
+
+  // The value of `<<`: a map or a list of maps, earlier ones first.
+  static Result<void> collect(json::value value, std::size_t line, std::vector<json::value>& out) {
+    if (value.is_object()) {
+      out.push_back(std::move(value));
+      return {};
+    }
+    if (!value.is_array()) return bad(line, "'<<' needs a map or a list of maps");
+    for (json::value& item : value.get_array()) {
+      if (!item.is_object()) return bad(line, "'<<' needs a map or a list of maps");
+      out.push_back(std::move(item));
+    }
+    return {};
+  }
+
+  Result<std::string> key_of(const Event& event) {
+    SKIFF_ASSIGN(const json::value key, node(event, limits::kJsonDepth - 1));
+    if (key.is_string()) return std::string(json::view(key.get_string()));
+    if (key.is_object() || key.is_array()) return bad(event.line(), "a key must be a scalar");
+    return json::serialize(key);
+  }
+
+  yaml_parser_t parser_{};
+  std::map<std::string, Anchor, std::less<>> anchors_;
+  std::size_t nodes_ = 0;
+};
+
+}  // namespace
+
+Result<std::vector<json::value>> parse_all(std::string_view text) {
+  return Reader(text).documents();
+}
+
+Result<json::value> parse(std::string_view text) {
+  SKIFF_ASSIGN(std::vector<json::value> documents, parse_all(text));
+  if (documents.empty()) return json::value(nullptr);
+  if (documents.size() > 1) {
+    return fail(Code::kBadRequest,
+                fmt::format("expected one YAML document, found {}", documents.size()));
+  }
+  return std::move(documents.front());
+}
+
+}  // namespace skiff::yaml

@@ -1,0 +1,151 @@
+#include "base/yaml.h"
+
+#include <gtest/gtest.h>
+
+#include "base/limits.h"
+
+namespace skiff::yaml {
+namespace {
+
+TEST(Yaml, ReadsWhatKubectlReads) {
+  struct Case {
+    const char* name;
+    const char* text;
+    const char* json;
+  };
+  const Case cases[] = {
+      {"numbers", "[1, 0x10, 0o17, 017, 1_000, -3, 1.5, 1e3, 18446744073709551615]",
+       "[1,16,15,15,1000,-3,1.5E0,1000,18446744073709551615]"},
+      {"booleans of YAML 1.1", "[true, yes, On, n, off]", "[true,true,true,false,false]"},
+      {"quotes keep text", R"(['1', "true", '~', "a\tb"])", R"(["1","true","~","a\tb"])"},
+      {"nulls", "a:\nb: ~\nc: null", R"({"a":null,"b":null,"c":null})"},
+      {"things that only look like numbers", "[1.2.3, 10m, 1Gi, 2026-11-15, '-', 0x, 1e, .]",
+       R"(["1.2.3","10m","1Gi","2026-11-15","-","0x","1e","."])"},
+      {"a key that is a number becomes text", "1: a\n80: b", R"({"1":"a","80":"b"})"},
+      {"block text", "a: |\n  x\n  y\nb: >-\n  p\n  q\n", R"({"a":"x\ny\n","b":"p q"})"},
+      {"an alias repeats its node", "a: &x {k: 1}\nb: *x", R"({"a":{"k":1},"b":{"k":1}})"},
+      {"a merge adds what is not set", "a: &x {k: 1, l: 2}\nb:\n  <<: *x\n  k: 3",
+       R"({"a":{"k":1,"l":2},"b":{"k":3,"l":2}})"},
+      {"a tag decides", "a: !!str 12\nb: !!int \"12\"", R"({"a":"12","b":12})"},
+      {"JSON is YAML", R"({"a": ["b", 1, null]})", R"({"a":["b",1,null]})"},
+      {"too large for an integer is a number", "99999999999999999999999", "1E23"},
+  };
+  for (const Case& c : cases) {
+    const auto got = parse(c.text);
+    ASSERT_TRUE(got) << c.name << ": " << got.error().message;
+    EXPECT_EQ(json::serialize(*got), c.json) << c.name;
+  }
+}
+
+TEST(Yaml, DropsEmptyDocuments) {
+  const auto got = parse_all("---\n# only a comment\n---\na: 1\n---\n---\nb: 2\n...\n");
+  ASSERT_TRUE(got);
+  ASSERT_EQ(got->size(), 2u);
+  EXPECT_EQ(json::serialize(got->at(1)), R"({"b":2})");
+  EXPECT_TRUE(parse("")->is_null());
+  EXPECT_FALSE(parse("a: 1\n---\nb: 1\n"));
+}
+
+TEST(Yaml, ErrorsSayTheLine) {
+  struct Case {
+    const char* name;
+    const char* text;
+    const char* part;
+  };
+  const Case cases[] = {
+      {"a key given twice", "a: 1\nb: 2\na: 3\n", "YAML line 3: key \"a\" is already set"},
+      {"a tab as indent", "a:\n\tb: 1\n", "YAML line 2"},
+      {"an unknown anchor", "a: *x\n", "unknown anchor 'x'"},
+      {"a map as key", "{a: 1}: 2\n", "a key must be a scalar"},
+      {"an unclosed list", "a: [1, 2\n", "YAML line"},
+      {"a merge of text", "<<: x\n", "'<<' needs a map"},
+      {"bytes that are no text", "a: \xff\xfe\n", "YAML line"},
+  };
+  for (const Case& c : cases) {
+    const auto got = parse(c.text);
+    ASSERT_FALSE(got) << c.name;
+    EXPECT_NE(got.error().message.find(c.part), std::string::npos)
+        << c.name << ": " << got.error().message;
+    EXPECT_EQ(got.error().code, Code::kBadRequest);
+  }
+}
+
+TEST(Yaml, GrowthByAliasesIsBounded) {
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 10; ++j) laughs += (j > 0 ? ", *a" : "*a") + std::to_string(i - 1);
+    laughs += "]\n";
+  }
+  EXPECT_FALSE(parse(laughs));
+  std::string tower = "a0: &a0 [x]\n";
+  for (int i = 1; i < 200; ++i) {
+    tower += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) +
+             "]\n";
+  }
+  EXPECT_FALSE(parse(tower));
+  EXPECT_FALSE(parse(std::string(5000, '[')));
+}
+
+TEST(Yaml, AnyBytesGiveAnAnswer) {
+  std::string bytes;
+  std::uint32_t x = 1;
+  for (int round = 0; round < 300; ++round) {
+    bytes.clear();
+    for (int i = 0; i < 64; ++i) {
+      x = x * 1664525 + 1013904223;
+      constexpr std::string_view kLikely = "a:-[]{}&*!|>'\"%@`#, \n\t<?0\xff\x01";
+      bytes += kLikely[(x >> 16) % kLikely.size()];
+    }
+    (void)parse_all(bytes);
+  }
+}
+
+TEST(Yaml, WritesAsKubectlDoes) {
+  const auto v = json::parse(R"({"apiVersion":"v1","count":3,"on":"true","empty":{},"none":null,
+    "list":[{"name":"a","args":["-c","x: y"]},[1,2],"#no"],"text":"one\ntwo\n","cut":"a\nb",
+    "port":"80","s":"","spaced":" x","f":1.5,"quote":"it's: so","bell":"\u0007"})");
+  EXPECT_EQ(serialize(*v), R"(apiVersion: v1
+count: 3
+"on": "true"
+empty: {}
+none: null
+list:
+- name: a
+  args:
+  - -c
+  - 'x: y'
+- - 1
+  - 2
+- '#no'
+text: |
+  one
+  two
+cut: |-
+  a
+  b
+port: "80"
+s: ""
+spaced: ' x'
+f: 1.5
+quote: 'it''s: so'
+bell: "\u0007"
+)");
+}
+
+TEST(Yaml, WhatIsWrittenReadsBack) {
+  const char* const cases[] = {
+      R"({"a":"x\n\n","b":"\n\n","c":" lead\nmore","d":"tab\there","e":"end \n y"})",
+      R"(["- x","? y",": z","a:","---","...","<<","=","null","1_0","0x1f",".5","-","@a","%b","`"])",
+      R"({"deep":[[[{"x":[]}]],{}],"é":"ü\u2028","k: v":"a #b"})",
+      R"({"crlf":"a\r\nb","trail":"x  ","nl":"\nx","big":18446744073709551615,"d":1e300})"};
+  for (const char* text : cases) {
+    const json::value v = *json::parse(text);
+    const auto back = parse(serialize(v));
+    ASSERT_TRUE(back) << serialize(v) << back.error().message;
+    EXPECT_EQ(*back, v) << serialize(v);
+  }
+}
+
+}  // namespace
+}  // namespace skiff::yaml
