@@ -4,9 +4,9 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <map>
 #include <thread>
 
-#include "base/random.h"
 #include "store/journal.h"
 #include "store/memory_journal.h"
 #include "store/store.h"
@@ -167,6 +167,24 @@ TEST(Subscriptions, AreNeverCalledAfterTheirEnd) {
     }
   }
   stop = true;
+}
+
+TEST(Subscriptions, EndOnlyAfterACallThatIsUnderWay) {
+  const Fixture f;
+  std::latch entered(1);
+  std::atomic<bool> ended = false;
+  auto subscription = f.store->subscribe("pods", Horizon::kCommitted, [&] {
+    entered.count_down();
+    // Time enough for the other thread to end the subscription, if it does not wait for us.
+    for (int i = 0; i < 20'000 && !ended; ++i) std::this_thread::yield();
+    EXPECT_FALSE(ended);
+  });
+  const std::jthread other([&] {
+    entered.wait();
+    subscription.reset();
+    ended = true;
+  });
+  f.commit("a");
 }
 
 TEST(FullDisk, RefusesWritesButReadsGoOnUntilItHeals) {
