@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstring>
 #include <map>
 #include <thread>
 
@@ -38,8 +37,7 @@ std::uint32_t count_of(const EntryPtr& entry) {
 }
 
 // Writes pairs for ever: both halves have the same count in one transaction.
-void write_pairs(Store& store, std::uint32_t writer, int pipe) {
-  const Sync sync = writer == 0 ? Sync::kLazy : Sync::kSynced;
+void write_pairs(Store& store, std::uint32_t writer, Sync sync, int pipe) {
   for (std::uint32_t count = count_of(store.get(half(writer, "left"))) + 1;; ++count) {
     // Large enough that a transaction spans several pages, of changing size so that they move.
     const json::value value =
@@ -60,28 +58,32 @@ void write_pairs(Store& store, std::uint32_t writer, int pipe) {
   }
 }
 
-[[noreturn]] void child(const std::string& path, int pipe) {
+// In a lazy round nothing is synced; in others lazy and synced commits share batches.
+[[noreturn]] void child(const std::string& path, bool lazy, int pipe) {
   auto journal = open_sqlite_journal(path);
   SKIFF_CHECK(journal.has_value(), journal ? "" : journal.error().message);
   auto store = Store::open(std::move(*journal), Store::Writer::kThread);
   SKIFF_CHECK(store.has_value(), store ? "" : store.error().message);
   std::vector<std::jthread> writers;
   for (std::uint32_t w = 0; w < kWriters; ++w) {
-    writers.emplace_back([&, w] { write_pairs(**store, w, pipe); });
+    writers.emplace_back(
+        [&, w] { write_pairs(**store, w, lazy || w == 0 ? Sync::kLazy : Sync::kSynced, pipe); });
   }
   writers.clear();
   _exit(1);
 }
 
-// Reads acknowledgements until `limit` of them have come, then kills; then reads the rest.
+// Reads some acknowledgements, kills at a random one, and reads those still in the pipe.
+// Gives the last of each writer.
 std::map<std::uint32_t, Ack> run_and_kill(const std::string& path, Random& random) {
+  const bool lazy = random.chance(33);
   int ends[2];
   SKIFF_CHECK(pipe(ends) == 0, "a pipe can be made");
   const pid_t pid = fork();
   SKIFF_CHECK(pid >= 0, "a process can be started");
   if (pid == 0) {
     close(ends[0]);
-    child(path, ends[1]);
+    child(path, lazy, ends[1]);
   }
   close(ends[1]);
   std::map<std::uint32_t, Ack> acknowledged;
@@ -111,7 +113,9 @@ std::map<std::uint32_t, Ack> run_and_kill(const std::string& path, Random& rando
 TEST(Crash, EveryAcknowledgedWriteSurvivesAndTransactionsAreWhole) {
   const TestDirectory directory;
   const std::string path = directory.path() + "/objects.db";
-  Random random(static_cast<std::uint64_t>(getpid()));
+  const auto seed = static_cast<std::uint64_t>(getpid());
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  Random random(seed);
   std::uint64_t acknowledged = 0;
   Revision last = 0;
   for (int round = 0; round < kRounds; ++round) {

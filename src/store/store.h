@@ -125,7 +125,8 @@ class Store {
 
   static Result<std::unique_ptr<Store>> open(std::unique_ptr<Journal> journal, Writer writer);
   // Writes what is waiting, where the disk lets it: it is tried once. A when_visible() callback
-  // whose revision never came is dropped.
+  // whose revision never came is dropped. Callbacks may run until the destructor returns, when a
+  // unique_ptr that held the store is already empty.
   ~Store();
 
   EntryPtr get(const Key& key) const;
@@ -140,7 +141,8 @@ class Store {
 
   Revision revision() const;  // of the newest commit; 1 in a store that never had one
   Revision visible() const;
-  // Calls `fn` once when `revision` is visible: at once, in this thread, where it already is.
+  // Calls `fn` once when `revision` is visible: at once, in this thread, where it already is
+  // (then perhaps before callbacks that have waited longer, in the writer thread).
   void when_visible(Revision revision, std::function<void()> fn);
 
   // Events of one resource after a revision, oldest first. kExpired where history does not reach

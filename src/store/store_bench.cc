@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <semaphore>
 #include <thread>
 #include <vector>
@@ -60,14 +61,15 @@ void write_until(const std::atomic<bool>& stop, Store& store, int writer,
                  std::vector<double>& latencies, Sync sync) {
   const json::value value = json::object{{"metadata", json::object{{"name", "x"}}},
                                          {"data", std::string(kObjectBytes, 'x')}};
+  // Shared, because release() may still be at work when the last wait is over.
+  const auto visible = std::make_shared<std::binary_semaphore>(0);
   for (int i = 0; !stop; ++i) {
     const auto start = Clock::now();
     const Key key{"pods", fmt::format("ns-{}", writer), fmt::format("pod-{}", i % 100)};
     const auto done = store.commit({{.key = key, .value = value}}, sync);
     SKIFF_CHECK(done.has_value(), done ? "" : done.error().message);
-    std::binary_semaphore visible(0);
-    store.when_visible(done->revision, [&] { visible.release(); });
-    visible.acquire();
+    store.when_visible(done->revision, [visible] { visible->release(); });
+    visible->acquire();
     latencies.push_back(seconds_since(start) * 1e3);
   }
 }
