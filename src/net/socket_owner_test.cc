@@ -1,6 +1,12 @@
 #include "net/socket_owner.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
 
 namespace skiff::net {
 namespace {
@@ -46,6 +52,50 @@ TEST(SocketOwner, IsReadFromTheKernelsTable) {
                           .local_port = 7420};
     EXPECT_EQ(owner_in_table(kTable, pair), c.owner);
   }
+}
+
+// A process of the given user that connects and stays until the pipe is closed.
+pid_t connect_as(uid_t user, const sockaddr_in& to, const int (&pipe)[2]) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::close(pipe[1]);
+  char byte = 0;
+  const int fd = ::setuid(user) == 0 ? ::socket(AF_INET, SOCK_STREAM, 0) : -1;
+  const bool ok = fd >= 0 &&
+                  ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 &&
+                  ::read(pipe[0], &byte, 1) == 0;
+  ::_exit(ok ? 0 : 1);
+}
+
+TEST(SocketOwner, OfALiveConnectionIsItsUserAndOfAClosedOneNobody) {
+  const uid_t user = ::geteuid() == 0 ? 65534 : ::geteuid();
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in local{};
+  local.sin_family = AF_INET;
+  local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof local;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&local), size), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&local), &size);
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const pid_t child = connect_as(user, local, pipe);
+  ASSERT_GT(child, 0);
+  ::close(pipe[0]);
+  sockaddr_in remote{};
+  const int accepted = ::accept(listener, reinterpret_cast<sockaddr*>(&remote), &size);
+  SocketPair pair{.remote_port = ntohs(remote.sin_port), .local_port = ntohs(local.sin_port)};
+  std::memcpy(pair.remote.data(), &remote.sin_addr, 4);
+  std::memcpy(pair.local.data(), &local.sin_addr, 4);
+  EXPECT_EQ(socket_owner(pair), user);
+  ::close(pipe[1]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  // Our end is still open, and the kernel still lists the other, now as root's.
+  EXPECT_EQ(socket_owner(pair), std::nullopt);
+  ::close(accepted);
+  ::close(listener);
 }
 
 TEST(SocketOwner, OfAConnectionThatDoesNotExistIsNobody) {

@@ -96,7 +96,8 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
        "DELETE",
        "/api/v1/namespaces/a/pods/n",
        "application/json",
-       R"({"gracePeriodSeconds":0,"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"}})"},
+       R"({"gracePeriodSeconds":0,"apiVersion":"v1","kind":"DeleteOptions",)"
+       R"("preconditions":{"uid":"u"}})"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);

@@ -7,8 +7,8 @@ namespace {
 
 TEST(Status, BecomesTheErrorItDescribes) {
   const Error error = error_of({.status = 422, .body = R"({"kind":"Status","code":422,
-    "reason":"Invalid","message":"TFJob \"a\" is invalid","details":{"name":"a","group":"kubeflow.org",
-    "kind":"tfjobs","retryAfterSeconds":3,"causes":[
+    "reason":"Invalid","message":"TFJob \"a\" is invalid","details":{"name":"a",
+    "group":"kubeflow.org","kind":"tfjobs","retryAfterSeconds":3,"causes":[
     {"reason":"FieldValueRequired","message":"Required value","field":"spec.x"}]}})"});
   EXPECT_EQ(error.code, Code::kInvalid);
   EXPECT_EQ(error.message, "TFJob \"a\" is invalid");
