@@ -80,6 +80,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_status) object.get_object().erase("status");
   prepare_new(kind, object, now);
   gate_.set_defaults(kind, object);
+  SKIFF_TRY(gate_.check(kind, object));
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));

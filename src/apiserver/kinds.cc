@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "api/meta.h"
+#include "schema/openapi.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -148,7 +149,9 @@ void KindTable::add_definition(const json::value& definition) {
     kind.kind.selectable = selectable_of(version);
     kind.kind.unconditional_update = false;
     if (const json::value* schema = json::find(version, {"schema", "openAPIV3Schema"})) {
-      kind.open_api = std::make_shared<const json::value>(*schema);
+      if (auto read = schema::from_openapi(*schema)) {
+        kind.schema = std::make_shared<const schema::Schema>(std::move(*read));
+      }
     }
     add(std::move(kind));
   }

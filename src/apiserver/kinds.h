@@ -11,6 +11,7 @@
 #include "api/kind.h"
 #include "apiserver/routes.h"
 #include "base/json.h"
+#include "schema/schema.h"
 
 namespace skiff::apiserver {
 
@@ -21,8 +22,8 @@ struct ServedKind {
   api::Kind kind = {};
   bool custom = false;  // from a CustomResourceDefinition
   std::string storage_version = {};
-  // openAPIV3Schema of a custom kind; null where it has none.
-  std::shared_ptr<const json::value> open_api = {};
+  // Of a custom kind; null where it has none or one that cannot be read.
+  schema::SchemaPtr schema = {};
 
   const api::Resource& resource() const { return kind.resource; }
   // Objects are kept in another version than this endpoint shows.

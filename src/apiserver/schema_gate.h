@@ -8,7 +8,7 @@
 #include "apiserver/kinds.h"
 #include "base/json.h"
 #include "base/result.h"
-#include "schema/schema.h"
+#include "schema/registry.h"
 
 namespace skiff::apiserver {
 
@@ -21,16 +21,18 @@ class SchemaGate {
   // Removes what the schema does not know and returns the paths of it: spec.anchor.
   std::vector<std::string> prune(const ServedKind& kind, json::value& object) const;
   void set_defaults(const ServedKind& kind, json::value& object) const;
-  // Schema and rules of the kind; `old` is null on create.
+  // By the schema: 400 where a built-in kind cannot be decoded, 422 where a rule is broken.
+  Result<void> check(const ServedKind& kind, const json::value& object) const;
+  // By the kind's own rules; `old` is null on create.
   std::vector<Cause> validate(const ServedKind& kind, const json::value& object,
                               const json::value* old, std::string_view subresource) const;
   Result<json::value> patch(const ServedKind& kind, PatchType type, const json::value& object,
                             const json::value& patch) const;
-  // Component schemas that describe the kind: name -> OpenAPI v3 schema; the first is the kind's.
+  // The schemas an OpenAPI document needs for the kind, by name. `name` becomes the kind's own.
   json::object components(const ServedKind& kind, std::string& name) const;
 
  private:
-  schema::Ref schema_of(const ServedKind& kind) const;
+  schema::SchemaPtr schema_of(const ServedKind& kind) const;  // null: anything goes
 
   const schema::Registry& registry_;
 };

@@ -32,6 +32,12 @@ void Transaction::remove(const store::Key& key) {
 
 bool Transaction::changes() const { return staged_ > 0; }
 
+bool Transaction::touched(std::string_view resource) const {
+  return std::ranges::any_of(slots_, [&](const auto& slot) {
+    return slot.second.order > 0 && slot.first.resource == resource;
+  });
+}
+
 Result<store::Revision> Transaction::commit(store::Sync sync) {
   std::vector<std::pair<const store::Key*, Slot*>> order;
   for (auto& [key, slot] : slots_) {

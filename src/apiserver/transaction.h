@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -20,6 +21,8 @@ class Transaction {
   void put(const store::Key& key, json::value object);
   void remove(const store::Key& key);
   bool changes() const;
+  // Whether it changes an object of that resource.
+  bool touched(std::string_view resource) const;
 
   // kConflict, kAlreadyExists or kNotFound mean that somebody else was quicker: try again anew.
   Result<store::Revision> commit(store::Sync sync);

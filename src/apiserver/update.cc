@@ -121,6 +121,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     if (kind.kind.has_status) copy_member(root, old.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
+  SKIFF_TRY(gate_.check(kind, next));
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {

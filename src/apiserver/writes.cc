@@ -4,6 +4,7 @@
 
 #include "api/meta.h"
 #include "apiserver/status.h"
+#include "schema/prune.h"
 
 namespace skiff::apiserver {
 
@@ -104,21 +105,15 @@ Result<void> check_preconditions(const WriteRequest& request, const json::value&
 
 Result<void> Writes::check_unknown(const WriteRequest& request, json::value& object,
                                    std::vector<std::string>& warnings) const {
-  const std::vector<std::string> unknown = gate_.prune(*request.kind, object);
-  if (request.validation == FieldValidation::kIgnore) return {};
-  std::string list;
-  for (const std::string& path : unknown) {
-    const std::string sentence = fmt::format("unknown field \"{}\"", path);
-    if (request.validation == FieldValidation::kWarn) warnings.push_back(sentence);
-    if (!list.empty()) list += ", ";
-    list += sentence;
+  const std::vector<std::string> sentences =
+      schema::field_warnings(gate_.prune(*request.kind, object), request.duplicated);
+  if (request.validation == FieldValidation::kIgnore || sentences.empty()) return {};
+  if (request.validation == FieldValidation::kWarn) {
+    warnings.insert(warnings.end(), sentences.begin(), sentences.end());
+    return {};
   }
-  if (request.validation != FieldValidation::kStrict || unknown.empty()) return {};
   const api::Resource& resource = request.kind->resource();
-  return fail(Code::kBadRequest,
-              fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: strict decoding "
-                          "error: {2}",
-                          resource.kind, resource.version, list));
+  return std::unexpected(schema::strict_error(resource.kind, resource.version, sentences));
 }
 
 }  // namespace skiff::apiserver

@@ -37,6 +37,7 @@ struct WriteRequest {
   std::string uid = {};
   std::string resource_version = {};
   FieldValidation validation = FieldValidation::kWarn;
+  std::vector<std::string> duplicated = {};  // paths of keys that the body gives twice
   bool dry_run = false;
 };
 
