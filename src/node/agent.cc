@@ -54,6 +54,10 @@ void Agent::stop() { impl_->stop(); }
 
 std::shared_ptr<const DnsRecords> Agent::dns_records() const { return impl_->dns_records(); }
 
+bool Agent::running(std::string_view pod_uid, std::string_view container, int attempt) const {
+  return impl_->running(pod_uid, container, attempt);
+}
+
 Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& clock,
                   AgentOptions options)
     : client_(client),
@@ -105,6 +109,14 @@ void Agent::Impl::stop() {
 }
 
 std::shared_ptr<const DnsRecords> Agent::Impl::dns_records() const { return records_.load(); }
+
+bool Agent::Impl::running(std::string_view pod_uid, std::string_view container, int attempt) const {
+  const std::lock_guard lock(running_mutex_);
+  const auto pod = running_.find(pod_uid);
+  if (pod == running_.end()) return false;
+  const auto run = pod->second.find(container);
+  return run != pod->second.end() && run->second == attempt;
+}
 
 // Work holds no reference to the agent: what is still queued when it goes must not keep it.
 void Agent::Impl::post(std::function<void(Impl&)> work) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/client.h"
@@ -50,6 +51,8 @@ class Agent {
 
   // What DNS answers from. Never null; from any thread.
   std::shared_ptr<const DnsRecords> dns_records() const;
+  // Whether this run of a container may still write to its log. From any thread.
+  bool running(std::string_view pod_uid, std::string_view container, int attempt) const;
 
  private:
   class Impl;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -26,6 +27,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void start();
   void stop();
   std::shared_ptr<const DnsRecords> dns_records() const;
+  bool running(std::string_view pod_uid, std::string_view container, int attempt) const;
 
  private:
   // One pod, by uid. Kept from the moment the API or the runtime tells of it until neither does.
@@ -79,6 +81,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void obstruct(Pod& pod, const std::string& container, const Refusal& refusal);
   void send_signals(Pod& pod, std::vector<PodActions::Signal> signals);
   void run_job(Pod& pod, std::function<Outcome(Runtime&)> job);
+  void publish_running(const std::string& uid);
   void wake_pod(Pod& pod, Duration wait);
   EnvironmentInput environment(const json::value& pod, const json::value& container);
 
@@ -104,6 +107,9 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   bool adopted_ = false;
   bool names_stale_ = false;
 
+  // Runs under way, by pod; written by the agent's thread, read by whoever follows a log.
+  mutable std::mutex running_mutex_;
+  std::map<std::string, std::map<std::string, int, std::less<>>, std::less<>> running_ = {};
   std::atomic_bool poll_posted_ = false;
   std::atomic<std::shared_ptr<const DnsRecords>> records_;
 };

@@ -402,6 +402,22 @@ void Agent::Impl::send_signals(Pod& pod, std::vector<PodActions::Signal> signals
   });
 }
 
+void Agent::Impl::publish_running(const std::string& uid) {
+  std::map<std::string, int, std::less<>> runs;
+  const auto found = pods_.find(uid);
+  if (found != pods_.end() && found->second.sandbox && found->second.sandbox->alive) {
+    for (const ContainerRecord& record : found->second.sandbox->containers) {
+      if (record.state == ContainerState::kRunning) runs[record.name] = record.attempt;
+    }
+  }
+  const std::lock_guard lock(running_mutex_);
+  if (runs.empty()) {
+    running_.erase(uid);
+  } else {
+    running_[uid] = std::move(runs);
+  }
+}
+
 void Agent::Impl::run_job(Pod& pod, std::function<Outcome(Runtime&)> job) {
   pod.busy = true;
   jobs_.post([this, uid = pod.uid, job = std::move(job)] {
@@ -411,6 +427,7 @@ void Agent::Impl::run_job(Pod& pod, std::function<Outcome(Runtime&)> job) {
       if (found == agent.pods_.end()) return;
       found->second.busy = false;
       outcome(agent, found->second);
+      agent.publish_running(uid);
       agent.visit(uid);
     });
   });

@@ -7,11 +7,6 @@
 
 namespace skiff::node {
 
-struct FakeRuntime::Pod {
-  SandboxRecord record = {};
-  std::map<std::string, Script, std::less<>> scripts = {};
-};
-
 namespace {
 
 // Load tests start many thousands of containers: what is kept for tests is bounded.

@@ -55,7 +55,10 @@ class FakeRuntime final : public Runtime {
   void lose_sandbox(std::string_view pod_uid);  // as if its shim had been killed
 
  private:
-  struct Pod;
+  struct Pod {
+    SandboxRecord record = {};
+    std::map<std::string, Script, std::less<>> scripts = {};
+  };
   using When = std::chrono::steady_clock::time_point;
   struct Timer {
     std::string uid = {};

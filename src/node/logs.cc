@@ -211,10 +211,11 @@ class LogStream : public http::Stream {
     // Asked before reading: what was written before the end is then surely seen.
     const bool over =
         !request_.follow || waiters_->closed() || (request_.ended && request_.ended());
+    const std::size_t before = out.size();
     bool more = true;
-    while (out.empty() && more && left_ > 0) more = read_some(out);
+    while (out.size() == before && more && left_ > 0) more = read_some(out);
     if (left_ <= 0) return false;
-    if (!out.empty()) return true;
+    if (out.size() != before) return true;
     if (over) return false;
     waiters_->wait(this, request_.path, size_, request_.ended, std::move(wake));
     return true;

@@ -149,10 +149,10 @@ Result<std::string> make_host_path(const Volume& volume, const std::vector<std::
   const std::string real = fs::weakly_canonical(path, error).string();
   for (const std::string& folder : hidden) {
     const std::string closed = fs::weakly_canonical(folder, error).string();
-    // Neither inside the hidden folder nor above it.
-    if ((real + "/").starts_with(closed + "/") ||
-        (closed + "/").starts_with(real == "/" ? "/" : real + "/")) {
-      if (real == "/") continue;  // the whole machine: the runtime masks the folder inside it
+    // Neither inside the hidden folder nor above it: the mask covers one place, and a mount of
+    // what is above would show the folder at another.
+    const std::string above = real == "/" ? real : real + "/";
+    if ((real + "/").starts_with(closed + "/") || (closed + "/").starts_with(above)) {
       return fail(Code::kInvalid,
                   fmt::format("volume \"{}\": {} holds Skiff's own data and cannot be mounted",
                               volume.name, path));

@@ -159,11 +159,9 @@ Result<void> Cgroups::limit_v1(const std::string& group, const CgroupLimits& lim
   return {};
 }
 
-Result<void> Cgroups::add(const std::string& group, pid_t pid) const {
-  if (v2_) return put(root_ + "/" + group + "/cgroup.procs", std::to_string(pid));
-  for (const Hierarchy& h : hierarchies_) {
-    SKIFF_TRY(put(h.path + "/" + group + "/cgroup.procs", std::to_string(pid)));
-  }
+Result<void> Cgroups::enter(const std::string& group) const {
+  if (v2_) return put(root_ + "/" + group + "/cgroup.procs", "0");
+  for (const Hierarchy& h : hierarchies_) SKIFF_TRY(put(h.path + "/" + group + "/tasks", "0"));
   return {};
 }
 

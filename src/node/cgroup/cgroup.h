@@ -5,8 +5,6 @@
 // skiff-1a2b/pod-UID/main. The kernel's files are the only state: any process may take over.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,7 +29,10 @@ class Cgroups {
   bool is_v2() const { return v2_; }
   // Makes the group and its parents and sets the limits.
   Result<void> make(const std::string& group, const CgroupLimits& limits) const;
-  Result<void> add(const std::string& group, pid_t pid) const;
+  // Puts the calling process, which must have one thread, into the group. Only moving oneself is
+  // cheap: for any other process the kernel waits until all processors have passed a quiet state,
+  // which takes milliseconds.
+  Result<void> enter(const std::string& group) const;
   // Whether the kernel killed a process of the group for want of memory.
   bool oom_killed(const std::string& group) const;
   // Removes the group and the empty groups in it; false where processes are still inside.

@@ -209,7 +209,7 @@ Result<SandboxRecord> ProcessRuntime::start_sandbox(const SandboxSpec& spec) {
     release_machine(file);
     release_address(file.ip);
     file.stopped = true;
-    (void)write_atomically(folder, "sandbox.json", json::serialize(to_json(file)));
+    (void)replace_file(folder, "sandbox.json", json::serialize(to_json(file)));
     return std::unexpected(launched.error());
   }
   return SandboxRecord{.pod_uid = spec.pod_uid,
@@ -221,7 +221,7 @@ Result<SandboxRecord> ProcessRuntime::start_sandbox(const SandboxSpec& spec) {
 }
 
 Result<void> ProcessRuntime::launch(const SandboxFile& file, const std::string& folder) {
-  SKIFF_TRY(write_atomically(folder, "sandbox.json", json::serialize(to_json(file))));
+  SKIFF_TRY(replace_file(folder, "sandbox.json", json::serialize(to_json(file))));
   SKIFF_TRY(spawn_shim(options_.skiff_binary, folder));
   SKIFF_TRY(join_network(file, folder));
   return watch_->add(file.spec.pod_uid, folder);
@@ -258,7 +258,12 @@ Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {
   }
   SandboxRecord record{.pod_uid = std::string(pod_uid)};
   const auto file = read_sandbox(pod_uid);
-  if (!file) return record;  // only its folder was asked for so far
+  if (!file) {
+    // Only its folder was asked for so far, or a power loss took the file; records are synced.
+    record_loss(pod_uid);
+    record.containers = read_records(folder);
+    return record;
+  }
   record.pod_ns = file->spec.pod_ns;
   record.pod_name = file->spec.pod_name;
   record.ip = file->ip;
@@ -304,9 +309,10 @@ void ProcessRuntime::release_machine(const SandboxFile& file) {
 
 Result<void> ProcessRuntime::stop_sandbox(std::string_view pod_uid) {
   const std::string folder = folder_of(pod_uid);
+  if (::access(folder.c_str(), F_OK) != 0) return {};
   auto file = read_sandbox(pod_uid);
-  if (!file && file.error().code == Code::kNotFound) return {};
-  if (!file) return std::unexpected(file.error());
+  // A file lost with the power: what it described ended with it, but the folder is still full.
+  if (!file) file = plan({.pod_uid = std::string(pod_uid)});
   if (file->stopped) return {};
   watch_->remove(file->spec.pod_uid);
   end_shim(folder);
@@ -318,7 +324,7 @@ Result<void> ProcessRuntime::stop_sandbox(std::string_view pod_uid) {
     if (!kKept.contains(entry.path().filename())) remove_tree(entry.path());
   }
   file->stopped = true;
-  SKIFF_TRY(write_atomically(folder, "sandbox.json", json::serialize(to_json(*file))));
+  SKIFF_TRY(replace_file(folder, "sandbox.json", json::serialize(to_json(*file))));
   release_address(file->ip);
   return {};
 }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -156,6 +157,10 @@ TEST_P(AnyPod, WhenTheShimIsKilledItsContainersEndAndTheRecordSaysSo) {
   EXPECT_EQ(record.exit_code, 137);
   EXPECT_EQ(record.message, "the pod's shim was killed");
   EXPECT_FALSE(runtime().inspect("p1")->alive);
+  // Without a pid namespace init dies first and its death kills the program a moment later.
+  for (int i = 0; i < 400 && processes_named(mark) > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   EXPECT_EQ(processes_named(mark), 0);
   const auto again = start_pod("p1");
   EXPECT_TRUE(again.alive);
@@ -187,6 +192,32 @@ TEST_P(AnyPod, LongAndUnfinishedLinesAreSplitAndMarked) {
   EXPECT_NE(text.find(" stdout P " + std::string(16384, 'x') + "\n"), std::string::npos);
   EXPECT_NE(text.find(" stdout F " + std::string(20000 - 16384, 'x') + "\n"), std::string::npos);
   EXPECT_NE(text.find(" stdout P end\n"), std::string::npos);
+}
+
+TEST_P(AnyPod, ManyPodsStartAndEndAtTheSameTime) {
+  constexpr int kPods = 6;
+  std::vector<std::string> ips(kPods);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kPods; ++i) {
+    threads.emplace_back([this, i, &ips] {
+      const std::string uid = "p" + std::to_string(i);
+      ips[i] = start_pod(uid).ip;
+      const auto record = run(uid, {.name = "main", .argv = {"sh", "-c", "exit " + uid.substr(1)}});
+      EXPECT_EQ(record.exit_code, i);
+      EXPECT_TRUE(runtime().stop_sandbox(uid));
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  std::ranges::sort(ips);
+  EXPECT_EQ(std::ranges::adjacent_find(ips), ips.end()) << "two pods had one address";
+}
+
+TEST_P(AnyPod, OutputThatNobodyReadsDoesNotStopTheProgramAndIsComplete) {
+  start_pod("p1");
+  EXPECT_EQ(run("p1", {.name = "main", .argv = {"sh", "-c", "seq 1 200000"}}).exit_code, 0);
+  const std::string text = logs("p1", "main");
+  EXPECT_EQ(std::ranges::count(text, '\n'), 200'000);
+  EXPECT_TRUE(text.ends_with(" stdout F 200000\n"));
 }
 
 TEST_P(AnyPod, ItStartsInMilliseconds) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,14 @@ struct Pipe {
 Result<Pipe> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return os_failure("cannot make a pipe");
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+Result<Pipe> make_socket_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return os_failure("cannot make a socket");
+  }
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
@@ -101,7 +110,7 @@ Result<void> Container::prepare() {
 Result<void> Container::launch() {
   SKIFF_ASSIGN(Pipe out, make_pipe());
   SKIFF_ASSIGN(Pipe err, make_pipe());
-  SKIFF_ASSIGN(Pipe go, make_pipe());
+  SKIFF_ASSIGN(Pipe go, make_socket_pair());
   SKIFF_ASSIGN(Pipe error, make_pipe());
   SKIFF_ASSIGN(Pipe report, make_pipe());
   for (Pipe* p : {&out, &err}) {
@@ -111,39 +120,36 @@ Result<void> Container::launch() {
   const pid_t init = fork_in_namespace(pod_);
   if (init < 0) return os_failure("cannot start a process");
   if (init == 0) {
-    go.write.reset();
+    go.read.reset();
     run_init({.pod_folder = pod_.folder,
               .sandbox = pod_.file.spec,
               .container = spec_,
               .termination_file = termination_file_,
+              .cgroups = pod_.cgroups,
+              .group = group_,
               .privileged = pod_.file.privileged,
               .own_network = pod_.file.own_network,
               .out_fd = out.write.get(),
               .err_fd = err.write.get(),
-              .go_fd = go.read.get(),
+              .go_fd = go.write.get(),
               .error_fd = error.write.get(),
               .report_fd = report.write.get()});
   }
   out_ = LogPipe(std::move(out.read), "stdout");
   err_ = LogPipe(std::move(err.read), "stderr");
   report_ = std::move(report.read);
-  for (Pipe* p : {&out, &err, &error, &report}) p->write.reset();
+  for (Pipe* p : {&out, &err, &go, &error, &report}) p->write.reset();
   record_.pid = init;
   record_.started_at = wall_clock();
-  std::string why;
-  if (!group_.empty()) {
-    if (const auto added = pod_.cgroups.add(group_, init); !added) why = added.error().message;
+  if (char ready = 0; ::read(go.read.get(), &ready, 1) == 1) {
+    (void)write_all(go.read.get(), "g");
   }
-  if (why.empty()) {
-    (void)write_all(go.write.get(), "g");
-    why = read_failure(error.read.get());
-  }
-  go.write.reset();
-  if (!why.empty()) {
-    fail_start(why);
-    return {};
-  }
-  return write_record(pod_.folder, record_);
+  // The disk syncs while init mounts.
+  const auto written = write_record(pod_.folder, record_);
+  std::string why = read_failure(error.read.get());
+  if (why.empty() && !written) why = written.error().message;
+  if (!why.empty()) fail_start(why);
+  return {};
 }
 
 void Container::fail_start(const std::string& why) {

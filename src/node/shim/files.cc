@@ -55,20 +55,34 @@ Result<void> write_plain(const std::string& path, std::string_view text) {
   return {};
 }
 
-Result<void> write_atomically(const std::string& folder, const std::string& name,
-                              std::string_view text) {
+namespace {
+
+Result<void> put_in_place(const std::string& folder, const std::string& name, std::string_view text,
+                          bool synced) {
   const std::string path = folder + "/" + name;
   const std::string temporary = folder + "/." + name + ".tmp";
   {
     const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!file.valid() || !write_all(file.get(), text) || ::fdatasync(file.get()) != 0) {
-      return os_failure(temporary);
-    }
+    if (!file.valid() || !write_all(file.get(), text)) return os_failure(temporary);
+    if (synced && ::fdatasync(file.get()) != 0) return os_failure(temporary);
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) return os_failure(path);
+  if (!synced) return {};
   const Fd parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid() || ::fsync(parent.get()) != 0) return os_failure(folder);
   return {};
+}
+
+}  // namespace
+
+Result<void> write_atomically(const std::string& folder, const std::string& name,
+                              std::string_view text) {
+  return put_in_place(folder, name, text, true);
+}
+
+Result<void> replace_file(const std::string& folder, const std::string& name,
+                          std::string_view text) {
+  return put_in_place(folder, name, text, false);
 }
 
 Result<void> make_folders(const std::string& path) {

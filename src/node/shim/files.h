@@ -39,6 +39,9 @@ Result<void> write_plain(const std::string& path, std::string_view text);
 // A reader sees the old file or the new one, also after a power loss.
 Result<void> write_atomically(const std::string& folder, const std::string& name,
                               std::string_view text);
+// The same, but after a power loss the file may be gone: for what a new start makes void.
+Result<void> replace_file(const std::string& folder, const std::string& name,
+                          std::string_view text);
 Result<void> make_folders(const std::string& path);
 void remove_tree(const std::string& path);
 // False where the other side is gone.

@@ -157,13 +157,16 @@ void prepare(const InitRequest& request) {
   // The shim's end must be the container's end, whatever the program does.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  char go = 0;
-  ssize_t n = 0;
-  while ((n = ::read(request.go_fd, &go, 1)) < 0 && errno == EINTR) {
-  }
-  if (n != 1) ::_exit(127);
+  // A shim that died before the line above would not be noticed: it must answer once after it.
+  char go = 'r';
+  if (::write(request.go_fd, &go, 1) != 1 || ::read(request.go_fd, &go, 1) != 1) ::_exit(127);
   ::setsid();
   if (!request.privileged) return;
+  if (!request.group.empty()) {
+    if (const auto entered = request.cgroups.enter(request.group); !entered) {
+      give_up(request.error_fd, entered.error().message);
+    }
+  }
   // The shim is spared by the kernel's out-of-memory killer; the program must not be.
   (void)write_plain("/proc/self/oom_score_adj", "0");
   if (::unshare(CLONE_NEWNS) != 0) {

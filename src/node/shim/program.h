@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "node/cgroup/cgroup.h"
 #include "node/runtime.h"
 
 namespace skiff::node {
@@ -26,11 +27,14 @@ struct InitRequest {
   const SandboxSpec& sandbox;
   const ContainerSpec& container;
   std::string termination_file = {};
+  const Cgroups& cgroups;
+  std::string group = {};  // control group; empty: none
   bool privileged = false;
   bool own_network = false;
   int out_fd = -1;
   int err_fd = -1;
-  int go_fd = -1;      // one byte arrives when the limits are set; end of file: the shim is gone
+  // A socket: init says that it will die with the shim, and the shim says that it lives.
+  int go_fd = -1;
   int error_fd = -1;   // a sentence where the program could not be started; closed by the exec
   int report_fd = -1;  // takes the ExitReport
 };
