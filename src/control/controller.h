@@ -4,6 +4,7 @@
 // from its cache, calls plan(), and applies the answer with preconditions, status last.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -55,12 +56,32 @@ struct Controller {
   std::function<Plan(const Observed&, Time now)> plan = {};
 };
 
-// Looks at whole collections instead of one root: the scheduler.
+// One object and something to tell about it.
+struct ObjectNote {
+  Object object = {};
+  Note note = {};
+};
+
+// Writes that belong together: one submit, so all or none on the embedded server.
+struct Batch {
+  std::vector<client::Write> writes = {};
+  std::vector<ObjectNote> notes = {};  // recorded only if every write succeeded
+};
+
+struct GlobalPlan {
+  std::vector<Batch> batches = {};  // independent of each other: one that fails stops no other
+  std::optional<Duration> requeue_after = {};
+};
+
+// Looks at whole collections instead of one root: the scheduler. It keeps its own books from the
+// changes it is told, so that a plan costs what is waiting and not all that was ever finished.
 struct GlobalController {
   std::string name = {};
   std::vector<api::Resource> watched = {};
-  // One list for each resource of `watched`, ordered by namespace and name.
-  std::function<Plan(const std::vector<std::vector<Object>>&, Time now)> plan = {};
+  // Called for each change of resource number `which` of `watched`, before any plan that may see
+  // it: `before` is null for an object that appears, `after` for one that is gone.
+  std::function<void(std::size_t which, const Object& before, const Object& after)> changed = {};
+  std::function<GlobalPlan(Time now)> plan = {};
 };
 
 }  // namespace skiff::control

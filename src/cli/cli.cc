@@ -1,0 +1,65 @@
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+
+#include "cli/verbs/verbs.h"
+
+namespace skiff::cli {
+namespace {
+
+std::string default_data_folder() {
+  if (const char* home = std::getenv("SKIFF_HOME"); home != nullptr && *home != 0) return home;
+  const char* user = std::getenv("HOME");
+  return std::string(user == nullptr ? "/tmp" : user) + "/.skiff";
+}
+
+constexpr const char* kFooter = R"(
+First steps:
+  skiff up -d                                   start it (under a second)
+  skiff train train.py --framework pytorch --workers 2
+  skiff get pods,tfjobs,pytorchjobs             what is there
+  skiff why tfjob/NAME                          why it waits or failed
+  eval "$(skiff env)"                           point kubectl and other clients here
+  skiff down                                    stop it, pods included
+)";
+
+}  // namespace
+
+int run(int argc, char** argv, const Hooks& hooks) {
+  // A reader that goes away (`skiff logs | head`) ends us quietly instead of killing mid-line.
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app{"Skiff: Kubeflow in one binary"};
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.fallthrough();
+  Context context;
+  context.globals.data = default_data_folder();
+  context.globals.colour = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  app.add_option("--data", context.globals.data, "Data folder ($SKIFF_HOME, else ~/.skiff)");
+  int exit_code = 0;
+  add_up(app, context, hooks, exit_code);
+  add_down(app, context, exit_code);
+  add_status(app, context, exit_code);
+  add_train(app, context, exit_code);
+  add_apply(app, context, exit_code);
+  add_get(app, context, exit_code);
+  add_describe(app, context, exit_code);
+  add_logs(app, context, exit_code);
+  add_why(app, context, exit_code);
+  add_delete(app, context, exit_code);
+  add_image(app, context, exit_code);
+  add_access(app, context, exit_code);
+  add_doctor(app, context, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : 2;
+  }
+  return exit_code;
+}
+
+}  // namespace skiff::cli

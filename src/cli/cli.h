@@ -1,0 +1,34 @@
+// The `skiff` command line.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/result.h"
+
+namespace skiff::cli {
+
+// What `skiff up` was asked for. Starting the platform itself is not the CLI's business.
+struct UpOptions {
+  std::string data = {};
+  std::string https = "127.0.0.1:7443";
+  std::string http = "127.0.0.1:7420";
+  std::string kubeconfig = {};  // set: run the controllers against that cluster, start no API server
+  bool images_host = false;     // every image is this machine's own files
+  bool local_trust = true;
+  std::map<std::string, std::int64_t> capacity = {};  // extended resources of this node
+  // Called once, when /readyz says ok.
+  std::function<void(const std::string& summary)> ready = {};
+};
+
+struct Hooks {
+  // Runs the platform until it is told to stop; the exit code.
+  std::function<int(const UpOptions&)> serve = {};
+};
+
+// Parses the arguments and runs one verb. The exit code: 0 well, 1 an error that was said on
+// standard error, 2 wrong usage, or the exit code of what was run.
+int run(int argc, char** argv, const Hooks& hooks);
+
+}  // namespace skiff::cli

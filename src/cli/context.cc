@@ -1,0 +1,108 @@
+#include "cli/context.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/printer.h"
+
+namespace skiff::cli {
+
+Result<Connection*> Context::connect() {
+  if (connection_) return connection_.get();
+  std::string path = globals.data + "/kubeconfig";
+  if (access(path.c_str(), R_OK) != 0) {
+    const char* other = std::getenv("KUBECONFIG");
+    if (other == nullptr || *other == 0) {
+      return fail(Code::kServiceUnavailable,
+                  fmt::format("there is no Skiff at {} yet; start it with: skiff up -d", globals.data));
+    }
+    path = other;
+  }
+  SKIFF_ASSIGN(connection_, open_connection(path));
+  return connection_.get();
+}
+
+std::string Context::ns() {
+  if (!globals.ns.empty()) return globals.ns;
+  return connection_ ? connection_->default_namespace() : "default";
+}
+
+Result<api::Kind> find_kind(const std::vector<api::Kind>& kinds, std::string_view word) {
+  const std::string name = lower(word);
+  for (const api::Kind& kind : kinds) {
+    const api::Resource& r = kind.resource;
+    if (name == r.plural || name == kind.singular || name == lower(r.kind) || name == r.key() ||
+        std::ranges::contains(kind.short_names, name)) {
+      return kind;
+    }
+  }
+  std::vector<std::string> like;
+  for (const api::Kind& kind : kinds) {
+    if (!name.empty() && kind.resource.plural.starts_with(name.substr(0, 2))) {
+      like.push_back(kind.resource.plural);
+    }
+  }
+  std::string message = fmt::format("the server doesn't have a resource type \"{}\"", word);
+  if (!like.empty()) message += fmt::format("; did you mean {}?", join(like, " or "));
+  return fail(Code::kNotFound, message + " (all: skiff get --kinds)");
+}
+
+Result<std::vector<Target>> parse_targets(const std::vector<std::string>& words) {
+  std::vector<Target> out;
+  if (words.empty()) return fail(Code::kBadRequest, "name what you mean: KIND, KIND NAME or KIND/NAME");
+  if (words.front().contains('/')) {
+    for (const std::string& word : words) {
+      const std::size_t slash = word.find('/');
+      if (slash == std::string::npos || slash == 0 || slash + 1 == word.size()) {
+        return fail(Code::kBadRequest, fmt::format("\"{}\": write KIND/NAME", word));
+      }
+      out.push_back({word.substr(0, slash), word.substr(slash + 1)});
+    }
+    return out;
+  }
+  for (const std::string_view kind : split(words.front(), ',')) {
+    if (words.size() == 1) out.push_back({std::string(kind), ""});
+    for (std::size_t i = 1; i < words.size(); ++i) out.push_back({std::string(kind), words[i]});
+  }
+  return out;
+}
+
+Result<std::vector<Object>> pods_of_job(Connection& server, std::string_view ns,
+                                        std::string_view job) {
+  SKIFF_ASSIGN(const api::Kind pods, server.kind("pods"));
+  SKIFF_ASSIGN(client::List list,
+               server.client().list(pods.resource, ns,
+                                    {.label_selector = fmt::format(
+                                         "training.kubeflow.org/job-name={}", job)}));
+  return std::move(list.items);
+}
+
+Result<std::vector<Object>> events_of(Connection& server, std::string_view ns,
+                                      const std::vector<Object>& objects) {
+  std::set<std::string, std::less<>> uids;
+  for (const Object& object : objects) uids.emplace(api::uid(*object));
+  SKIFF_ASSIGN(const api::Kind events, server.kind("events"));
+  SKIFF_ASSIGN(client::List list, server.client().list(events.resource, ns, {}));
+  std::erase_if(list.items, [&](const Object& event) {
+    return !uids.contains(json::get_string(*event, {"involvedObject", "uid"}));
+  });
+  std::ranges::stable_sort(list.items, {}, [](const Object& event) {
+    return std::string(json::get_string(*event, {"lastTimestamp"}));
+  });
+  return std::move(list.items);
+}
+
+int report(const Error& error) {
+  const bool colour = isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  fmt::print(stderr, "{} {}\n", paint("error:", Colour::kRed, colour), printable(error.message));
+  return 1;
+}
+
+}  // namespace skiff::cli

@@ -1,0 +1,101 @@
+#include "cli/follow.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "api/meta.h"
+#include "cli/printer.h"
+
+namespace skiff::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPoll = 100ms;
+
+const json::value* first_status(const json::value& pod) {
+  const json::array& statuses = json::get_array(pod, {"status", "containerStatuses"});
+  return statuses.empty() ? nullptr : &statuses.front();
+}
+
+bool ended(const json::value& pod) {
+  const std::string_view phase = json::get_string(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+}  // namespace
+
+std::string replica_name(const json::value& pod) {
+  const std::string_view role = api::label(pod, "training.kubeflow.org/replica-type");
+  if (role.empty()) return std::string(api::name(pod));
+  return fmt::format("{}-{}", role, api::label(pod, "training.kubeflow.org/replica-index"));
+}
+
+std::string log_target(std::string_view ns, std::string_view pod, const FollowOptions& options,
+                       bool previous) {
+  std::string out = fmt::format("/api/v1/namespaces/{}/pods/{}/log?follow={}", ns, pod, options.follow);
+  if (!options.container.empty()) out += "&container=" + http::escape(options.container);
+  if (options.timestamps) out += "&timestamps=true";
+  if (options.tail_lines >= 0) out += fmt::format("&tailLines={}", options.tail_lines);
+  if (previous) out += "&previous=true";
+  return out;
+}
+
+Follower::Follower(Connection& server, FollowOptions options)
+    : server_(server), options_(std::move(options)) {}
+
+Follower::~Follower() {
+  stop();
+  join();
+}
+
+void Follower::add(const std::vector<Object>& pods) {
+  for (const Object& pod : pods) {
+    if (!followed_.emplace(api::uid(*pod)).second) continue;
+    threads_.emplace_back([this, pod, number = threads_.size()] { follow_pod(pod, number); });
+  }
+}
+
+void Follower::join() { threads_.clear(); }
+
+void Follower::print(const std::string& prefix, std::string_view line) {
+  const std::lock_guard lock(output_);
+  fmt::print("{} {}\n", prefix, printable(line));
+  std::fflush(stdout);
+}
+
+void Follower::follow_pod(const Object& pod, std::size_t number) {
+  const std::string prefix =
+      paint(fmt::format("[{}]", replica_name(*pod)), stream_colour(number), options_.colour);
+  const std::string ns(api::ns(*pod)), name(api::name(*pod)), uid(api::uid(*pod));
+  std::int64_t attempt = -1;
+  while (!stopped_ && follow_attempt(ns, name, uid, prefix, attempt)) {
+    if (!options_.follow) return;
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+bool Follower::follow_attempt(const std::string& ns, const std::string& name, const std::string& uid,
+                              const std::string& prefix, std::int64_t& attempt) {
+  static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+  const auto pod = server_.client().get(kPods, ns, name);
+  // A server that is being restarted comes back; a pod that is gone does not.
+  if (!pod) return pod.error().code == Code::kServiceUnavailable;
+  if (api::uid(*pod) != uid) return false;
+  const json::value* status = first_status(*pod);
+  const std::int64_t now = status == nullptr ? 0 : json::get_int(*status, {"restartCount"}).value_or(0);
+  const bool started = status != nullptr && (json::find(*status, {"state", "running"}) != nullptr ||
+                                             json::find(*status, {"state", "terminated"}) != nullptr);
+  if (!started || now <= attempt) return !ended(*pod);
+  if (attempt >= 0) print(prefix, paint(fmt::format("--- restarted ({}) ---", now), Colour::kYellow, options_.colour));
+  attempt = now;
+  const auto done = server_.lines({.target = log_target(ns, name, options_)}, [&](std::string_view line) {
+    print(prefix, line);
+    return !stopped_.load();
+  });
+  if (!done && !options_.follow) print(prefix, done.error().message);
+  return true;
+}
+
+}  // namespace skiff::cli

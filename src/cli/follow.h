@@ -1,0 +1,60 @@
+// Following the output of many pods at once, each line with its replica's name in its own colour.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/context.h"
+
+namespace skiff::cli {
+
+struct FollowOptions {
+  std::string container = {};  // empty: the pod's only or default one
+  bool follow = true;
+  bool timestamps = false;
+  std::int64_t tail_lines = -1;
+  bool colour = false;
+};
+
+// Thread-safe; one thread for each pod that is followed. The destructor waits for them.
+class Follower {
+ public:
+  Follower(Connection& server, FollowOptions options);
+  ~Follower();
+
+  // Starts to follow the pods that are not followed yet.
+  void add(const std::vector<Object>& pods);
+  // Stops at the next line or end of each stream.
+  void stop() { stopped_ = true; }
+  // Waits until every pod followed so far has ended.
+  void join();
+
+ private:
+  void follow_pod(const Object& pod, std::size_t number);
+  // One container attempt, from its start; false when the pod has ended for good.
+  bool follow_attempt(const std::string& ns, const std::string& name, const std::string& uid,
+                      const std::string& prefix, std::int64_t& attempt);
+  void print(const std::string& prefix, std::string_view line);
+
+  Connection& server_;
+  const FollowOptions options_;
+  std::atomic<bool> stopped_ = false;
+  std::mutex output_;
+  std::set<std::string, std::less<>> followed_;  // uids
+  std::vector<std::jthread> threads_;
+};
+
+// worker-0 of a job's pod, else the pod's name.
+std::string replica_name(const json::value& pod);
+
+// The path and query of pods/NAME/log.
+std::string log_target(std::string_view ns, std::string_view pod, const FollowOptions& options,
+                       bool previous = false);
+
+}  // namespace skiff::cli

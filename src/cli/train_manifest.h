@@ -1,0 +1,38 @@
+// `skiff train script.py --framework ...` as a job manifest. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace skiff::cli {
+
+// The image that stands for this machine's own files; `skiff train` maps it to the host.
+inline constexpr std::string_view kHostImage = "skiff.dev/host";
+
+struct TrainOptions {
+  std::string name = {};
+  std::string ns = {};
+  std::string framework = {};  // tensorflow, pytorch
+  std::string script = {};     // absolute path on this machine
+  std::vector<std::string> arguments = {};
+  std::string working_dir = {};
+  std::string python = "python3";
+  int workers = 1;
+  int ps = 0;
+  std::string cpu = {};     // per replica, as a quantity; empty: none asked
+  std::string memory = {};
+  std::int64_t gpus = 0;
+  std::vector<std::string> env = {};  // NAME=value
+  std::int64_t retries = 3;
+};
+
+// An error is a sentence for the user.
+Result<json::value> train_manifest(const TrainOptions& options);
+
+// A DNS label made from a script's name: Train_MNIST.py -> train-mnist.
+std::string job_name_from(std::string_view script);
+
+}  // namespace skiff::cli

@@ -1,0 +1,27 @@
+// The list of verbs. Each adds itself to the parser and leaves its exit code in `exit_code`.
+#pragma once
+
+#include "cli/cli.h"
+#include "cli/context.h"
+
+namespace CLI {
+class App;
+}
+
+namespace skiff::cli {
+
+void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code);
+void add_down(CLI::App& app, Context& context, int& exit_code);
+void add_status(CLI::App& app, Context& context, int& exit_code);
+void add_access(CLI::App& app, Context& context, int& exit_code);  // token, kubeconfig, env
+void add_doctor(CLI::App& app, Context& context, int& exit_code);
+void add_apply(CLI::App& app, Context& context, int& exit_code);
+void add_get(CLI::App& app, Context& context, int& exit_code);
+void add_describe(CLI::App& app, Context& context, int& exit_code);
+void add_delete(CLI::App& app, Context& context, int& exit_code);
+void add_logs(CLI::App& app, Context& context, int& exit_code);
+void add_why(CLI::App& app, Context& context, int& exit_code);
+void add_image(CLI::App& app, Context& context, int& exit_code);
+void add_train(CLI::App& app, Context& context, int& exit_code);
+
+}  // namespace skiff::cli

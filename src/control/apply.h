@@ -1,0 +1,18 @@
+// Turns a Plan into the writes of one submit: ordered, with preconditions filled in.
+#pragma once
+
+#include <vector>
+
+#include "client/client.h"
+#include "control/controller.h"
+
+namespace skiff::control {
+
+// Deletes, creates, patches and updates, then the root's status, then the root's own deletion. The
+// order is what makes a cut after any write harmless: the status never claims what is not done, and
+// the root outlives what it has to clean up. A write on an observed object that names no uid gets
+// it; a whole update also gets the resourceVersion it was planned from.
+std::vector<client::Write> arrange(const Controller& controller, const Observed& observed,
+                                   const Plan& plan);
+
+}  // namespace skiff::control

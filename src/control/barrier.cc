@@ -1,0 +1,56 @@
+#include "control/barrier.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+
+namespace skiff::control {
+
+void Barrier::expect(const client::Write& write, const json::value& result, const Lookup& lookup) {
+  const std::string resource = write.resource.key();
+  const Cache* cache = lookup(resource);
+  if (cache == nullptr) return;
+  const bool removal = write.verb == client::Verb::kDelete;
+  const std::uint64_t revision = api::revision(result);
+  if (!removal && revision != 0) {
+    std::uint64_t& newest = revisions_[resource];
+    newest = std::max(newest, revision);
+    return;
+  }
+  Effect effect{.resource = resource,
+                .key = {.ns = write.ns, .name = write.name},
+                .uid = write.uid,
+                .removal = removal};
+  const Object before = cache->get(effect.key);
+  if (before == nullptr) return;  // nothing that could change
+  effect.newer_than = api::revision(*before);
+  effects_.push_back(std::move(effect));
+}
+
+bool Barrier::seen(const Effect& effect, const Cache& cache) {
+  const Object now = cache.get(effect.key);
+  if (now == nullptr) return true;
+  if (!effect.uid.empty() && api::uid(*now) != effect.uid) return true;
+  if (effect.removal) return api::deleting(*now);
+  return api::revision(*now) > effect.newer_than;
+}
+
+bool Barrier::open(const Lookup& lookup) {
+  std::erase_if(revisions_, [&](const auto& entry) {
+    const Cache* cache = lookup(entry.first);
+    return cache == nullptr || cache->revision() >= entry.second;
+  });
+  if (!revisions_.empty()) return false;
+  std::erase_if(effects_, [&](const Effect& effect) {
+    const Cache* cache = lookup(effect.resource);
+    return cache == nullptr || seen(effect, *cache);
+  });
+  return effects_.empty();
+}
+
+void Barrier::clear() {
+  revisions_.clear();
+  effects_.clear();
+}
+
+}  // namespace skiff::control

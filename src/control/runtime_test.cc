@@ -1,0 +1,240 @@
+#include "control/runtime.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "api/meta.h"
+#include "control/testing/memory_server.h"
+#include "env/sim/clock.h"
+
+namespace skiff::control {
+namespace {
+
+using testing::MemoryServer;
+
+const api::Resource kRoots = {
+    .group = "test.dev", .version = "v1", .plural = "echoes", .kind = "Echo"};
+const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kEvents = {.version = "v1", .plural = "events", .kind = "Event"};
+
+client::Write create_root(std::string name, int replicas) {
+  client::Write write{.resource = kRoots, .ns = "ns"};
+  write.body = json::object{{"metadata", {{"name", name}}}, {"spec", {{"replicas", replicas}}}};
+  return write;
+}
+
+// Keeps as many pods as the root asks for and counts them in its status.
+Plan plan_echo(const Observed& observed, Time) {
+  Plan plan;
+  const auto wanted = json::get_int(*observed.root, {"spec", "replicas"}).value_or(0);
+  std::set<std::string_view> names;
+  for (const Object& pod : observed.owned[0]) names.insert(api::name(*pod));
+  for (int i = 0; i < wanted; ++i) {
+    const std::string name = fmt::format("{}-{}", api::name(*observed.root), i);
+    if (names.erase(name) > 0) continue;
+    client::Write write{.resource = kPods};
+    write.body = json::object{
+        {"metadata",
+         {{"name", name}, {"ownerReferences", {api::owner_reference(*observed.root)}}}}};
+    plan.writes.push_back(std::move(write));
+  }
+  for (const std::string_view extra : names) {
+    plan.writes.push_back({.verb = client::Verb::kDelete,
+                           .resource = kPods,
+                           .ns = std::string(api::ns(*observed.root)),
+                           .name = std::string(extra)});
+  }
+  const auto count = static_cast<std::int64_t>(observed.owned[0].size());
+  if (json::get_int(*observed.root, {"status", "pods"}) != count) {
+    plan.status = json::object{{"pods", count}};
+    plan.notes.push_back({.reason = "Counted", .message = fmt::format("{} pods", count)});
+  }
+  return plan;
+}
+
+struct RuntimeTest : ::testing::Test {
+  env::sim::Clock clock;
+  MemoryServer server{clock};
+  bool woken = false;
+  std::vector<std::string> log;
+  int plans = 0;
+  std::unique_ptr<Runtime> runtime = start();
+
+  std::unique_ptr<Runtime> start() {
+    auto made = std::make_unique<Runtime>(
+        server, clock,
+        RuntimeOptions{.wake = [this] { woken = true; },
+                       .log = [this](std::string_view line) { log.emplace_back(line); }});
+    made->add(Controller{.name = "echo-controller",
+                         .root = kRoots,
+                         .owned = {kPods},
+                         .plan = [this](const Observed& observed, Time now) {
+                           ++plans;
+                           return plan_echo(observed, now);
+                         }});
+    return made;
+  }
+  // Pumps while there is something to do now; returns how long until the next timer.
+  Duration settle() {
+    Duration next{0};
+    for (int i = 0; i < 100; ++i) {
+      woken = false;
+      next = runtime->pump();
+      if (!woken && next > Duration{0}) return next;
+    }
+    ADD_FAILURE() << "does not settle";
+    return next;
+  }
+  std::size_t count(const api::Resource& resource) {
+    return server.list(resource, {}, {})->items.size();
+  }
+  json::value root(std::string_view name) { return *server.get(kRoots, "ns", name); }
+};
+
+TEST_F(RuntimeTest, a_root_gets_its_children_and_then_its_status) {
+  ASSERT_TRUE(server.write(create_root("a", 3)));
+  settle();
+  EXPECT_EQ(count(kPods), 3u);
+  EXPECT_EQ(json::get_int(root("a"), {"status", "pods"}), 3);
+  EXPECT_TRUE(log.empty());
+}
+
+TEST_F(RuntimeTest, what_is_already_there_at_the_start_is_planned) {
+  ASSERT_TRUE(server.write(create_root("a", 2)));
+  settle();
+  const std::uint64_t before = server.revision();
+  runtime = start();
+  settle();
+  EXPECT_EQ(server.revision(), before);
+}
+
+TEST_F(RuntimeTest, many_changes_are_one_plan) {
+  ASSERT_TRUE(server.write(create_root("a", 200)));
+  settle();
+  EXPECT_LE(plans, 4);
+}
+
+TEST_F(RuntimeTest, a_deleted_child_comes_back_and_a_deleted_root_is_forgotten) {
+  ASSERT_TRUE(server.write(create_root("a", 2)));
+  settle();
+  ASSERT_TRUE(
+      server.write({.verb = client::Verb::kDelete, .resource = kPods, .ns = "ns", .name = "a-1"}));
+  settle();
+  EXPECT_EQ(count(kPods), 2u);
+  ASSERT_TRUE(
+      server.write({.verb = client::Verb::kDelete, .resource = kRoots, .ns = "ns", .name = "a"}));
+  settle();
+  EXPECT_EQ(count(kPods), 0u);
+}
+
+TEST_F(RuntimeTest, an_error_backs_off_and_grows) {
+  server.refuse = [](const client::Write& write) -> std::optional<Error> {
+    if (write.resource.key() != "pods") return std::nullopt;
+    return Error{.code = Code::kForbidden, .message = "quota"};
+  };
+  ASSERT_TRUE(server.write(create_root("a", 1)));
+  EXPECT_EQ(settle(), std::chrono::milliseconds(5));
+  Duration last{0};
+  for (int i = 0; i < 20; ++i) {
+    clock.advance(runtime->pump());
+    last = settle();
+  }
+  EXPECT_EQ(last, std::chrono::seconds(60));
+  ASSERT_FALSE(log.empty());
+  EXPECT_EQ(log[0], "echo-controller: ns/a: quota (attempt 1)");
+  server.refuse = {};
+  clock.advance(std::chrono::seconds(60));
+  settle();
+  EXPECT_EQ(count(kPods), 1u);
+}
+
+TEST_F(RuntimeTest, a_changed_spec_ends_the_back_off) {
+  server.refuse = [](const client::Write& write) -> std::optional<Error> {
+    if (write.resource.key() != "pods") return std::nullopt;
+    return Error{.code = Code::kForbidden, .message = "quota"};
+  };
+  ASSERT_TRUE(server.write(create_root("a", 1)));
+  for (int i = 0; i < 20; ++i) clock.advance(settle());
+  settle();
+  server.refuse = {};
+  client::Write patch{
+      .verb = client::Verb::kMergePatch, .resource = kRoots, .ns = "ns", .name = "a"};
+  patch.body = json::object{{"spec", {{"replicas", 2}}}};
+  ASSERT_TRUE(server.write(patch));
+  settle();
+  EXPECT_EQ(count(kPods), 2u);
+}
+
+TEST_F(RuntimeTest, a_conflict_is_looked_at_again_when_the_cache_moves) {
+  int refusals = 0;
+  server.refuse = [&](const client::Write& write) -> std::optional<Error> {
+    if (write.subresource != "status" || refusals++ > 0) return std::nullopt;
+    return Error{.code = Code::kConflict, .message = "modified"};
+  };
+  ASSERT_TRUE(server.write(create_root("a", 1)));
+  EXPECT_LE(settle(), std::chrono::seconds(1));
+  clock.advance(std::chrono::seconds(1));
+  settle();
+  EXPECT_EQ(json::get_int(root("a"), {"status", "pods"}), 1);
+}
+
+TEST_F(RuntimeTest, a_child_of_somebody_else_is_reported_and_left_alone) {
+  client::Write foreign{.resource = kPods, .ns = "ns"};
+  foreign.body = json::object{{"metadata", {{"name", "a-0"}}}};
+  ASSERT_TRUE(server.write(foreign));
+  ASSERT_TRUE(server.write(create_root("a", 1)));
+  settle();
+  const auto events = server.list(kEvents, {}, {});
+  ASSERT_EQ(events->items.size(), 1u);
+  EXPECT_EQ(json::get_string(*events->items[0], {"reason"}), "FailedCreate");
+  EXPECT_EQ(json::get_string(*events->items[0], {"type"}), "Warning");
+  EXPECT_EQ(json::get_string(*events->items[0], {"message"}),
+            "pods \"a-0\" already exists and is not controlled by Echo \"a\"; rename or delete it");
+  EXPECT_EQ(api::controller_of(*server.get(kPods, "ns", "a-0")), nullptr);
+}
+
+TEST_F(RuntimeTest, a_note_is_one_event_that_counts) {
+  ASSERT_TRUE(server.write(create_root("a", 1)));
+  settle();
+  const auto events = server.list(kEvents, "ns", {});
+  ASSERT_EQ(events->items.size(), 2u);  // "0 pods", then "1 pods"
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(server.write(
+        {.verb = client::Verb::kDelete, .resource = kPods, .ns = "ns", .name = "a-0"}));
+    clock.advance(std::chrono::seconds(10));
+    settle();
+  }
+  std::int64_t most = 0;
+  for (const Object& event : server.list(kEvents, "ns", {})->items) {
+    most = std::max(most, json::get_int(*event, {"count"}).value_or(0));
+    EXPECT_TRUE(api::name(*event).starts_with("a."));
+  }
+  EXPECT_EQ(count(kEvents), 2u);
+  EXPECT_EQ(most, 4);
+}
+
+TEST_F(RuntimeTest, history_that_is_gone_is_listed_again) {
+  ASSERT_TRUE(server.write(create_root("a", 2)));
+  settle();
+  ASSERT_TRUE(server.write(create_root("b", 2)));
+  ASSERT_TRUE(
+      server.write({.verb = client::Verb::kDelete, .resource = kPods, .ns = "ns", .name = "a-0"}));
+  server.forget_history();
+  settle();
+  EXPECT_EQ(count(kPods), 4u);
+}
+
+TEST_F(RuntimeTest, a_server_that_keeps_partial_submits_converges_too) {
+  server.transactional = false;
+  int creates = 0;
+  server.refuse = [&](const client::Write& write) -> std::optional<Error> {
+    if (write.resource.key() != "pods" || ++creates % 2 == 1) return std::nullopt;
+    return Error{.code = Code::kTimeout, .message = "slow"};
+  };
+  ASSERT_TRUE(server.write(create_root("a", 5)));
+  for (int i = 0; i < 20; ++i) clock.advance(settle());
+  EXPECT_EQ(count(kPods), 5u);
+}
+
+}  // namespace
+}  // namespace skiff::control

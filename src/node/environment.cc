@@ -1,0 +1,325 @@
+#include "node/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "node/quantity.h"
+
+namespace skiff::node {
+namespace {
+
+constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+void put(Variables& out, std::string_view name, std::string value) {
+  for (auto& [known, old] : out) {
+    if (known == name) {
+      old = std::move(value);
+      return;
+    }
+  }
+  out.emplace_back(std::string(name), std::move(value));
+}
+
+const std::string* look_up(const Variables& variables, std::string_view name) {
+  for (const auto& [known, value] : variables) {
+    if (known == name) return &value;
+  }
+  return nullptr;
+}
+
+// What a program needs to reach packages and the network from this machine, and nothing else of
+// the environment Skiff happens to have been started in.
+bool passed_on(std::string_view name) {
+  if (name.starts_with("PIP_") || name.starts_with("UV_")) return true;
+  static constexpr std::string_view kProxy[] = {"http_proxy", "https_proxy", "ftp_proxy",
+                                                "all_proxy", "no_proxy"};
+  const std::string plain = lower(name);
+  return std::find(std::begin(kProxy), std::end(kProxy), plain) != std::end(kProxy) ||
+         name == "SSL_CERT_FILE" || name == "SSL_CERT_DIR" || name == "REQUESTS_CA_BUNDLE";
+}
+
+std::string decode_base64(std::string_view text) {
+  std::string out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    int v = 0;
+    if (c >= 'A' && c <= 'Z')
+      v = c - 'A';
+    else if (c >= 'a' && c <= 'z')
+      v = c - 'a' + 26;
+    else if (c >= '0' && c <= '9')
+      v = c - '0' + 52;
+    else if (c == '+' || c == '-')
+      v = 62;
+    else if (c == '/' || c == '_')
+      v = 63;
+    else
+      continue;
+    bits = (bits << 6) | static_cast<std::uint32_t>(v);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      out.push_back(static_cast<char>((bits >> count) & 0xff));
+    }
+  }
+  return out;
+}
+
+bool optional(const json::value& reference) {
+  return json::get_bool(reference, {"optional"}).value_or(false);
+}
+
+std::string_view kind_word(SourceKind kind) {
+  return kind == SourceKind::kConfigMap ? "configmap" : "secret";
+}
+
+// A name a program can have in its environment; Kubernetes skips the others of an envFrom.
+bool usable_name(std::string_view name) {
+  return !name.empty() && name.find('=') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+Result<void> add_env_from(const EnvironmentInput& input, Variables& out) {
+  for (const json::value& from : json::get_array(input.container, {"envFrom"})) {
+    const bool map = json::find(from, {"configMapRef"}) != nullptr;
+    const SourceKind kind = map ? SourceKind::kConfigMap : SourceKind::kSecret;
+    const json::value* reference = json::find(from, {map ? "configMapRef" : "secretRef"});
+    if (reference == nullptr) continue;
+    const std::string_view name = json::get_string(*reference, {"name"});
+    const Result<json::value> source = input.lookup(kind, name);
+    if (!source && source.error().code == Code::kNotFound && optional(*reference)) continue;
+    if (!source)
+      return fail(source.error().code, fmt::format("{} \"{}\" not found", kind_word(kind), name));
+    const std::string prefix(json::get_string(from, {"prefix"}));
+    for (auto& [key, value] : source_entries(kind, *source)) {
+      if (usable_name(key)) put(out, prefix + key, std::move(value));
+    }
+  }
+  return {};
+}
+
+// Nothing: the reference is optional and there is no such key.
+Result<std::optional<std::string>> key_value(const EnvironmentInput& input, SourceKind kind,
+                                             const json::value& reference) {
+  const std::string_view name = json::get_string(reference, {"name"});
+  const std::string_view key = json::get_string(reference, {"key"});
+  const Result<json::value> source = input.lookup(kind, name);
+  if (!source) {
+    if (source.error().code == Code::kNotFound && optional(reference)) return std::nullopt;
+    if (source.error().code != Code::kNotFound) return std::unexpected(source.error());
+    return fail(Code::kNotFound, fmt::format("{} \"{}\" not found", kind_word(kind), name));
+  }
+  for (auto& [known, value] : source_entries(kind, *source)) {
+    if (known == key) return std::move(value);
+  }
+  if (optional(reference)) return std::nullopt;
+  return fail(Code::kNotFound, fmt::format("couldn't find key {} in {} {}/{}", key,
+                                           kind == SourceKind::kConfigMap ? "ConfigMap" : "Secret",
+                                           api::ns(input.pod), name));
+}
+
+Result<std::optional<std::string>> value_from(const EnvironmentInput& input,
+                                              const json::value& from) {
+  if (const json::value* field = json::find(from, {"fieldRef"})) {
+    SKIFF_ASSIGN(std::string value,
+                 field_value(input.pod, json::get_string(*field, {"fieldPath"})));
+    return value;
+  }
+  if (const json::value* resource = json::find(from, {"resourceFieldRef"})) {
+    SKIFF_ASSIGN(std::string value, resource_value(input, input.container, *resource));
+    return value;
+  }
+  if (const json::value* reference = json::find(from, {"configMapKeyRef"})) {
+    return key_value(input, SourceKind::kConfigMap, *reference);
+  }
+  if (const json::value* reference = json::find(from, {"secretKeyRef"})) {
+    return key_value(input, SourceKind::kSecret, *reference);
+  }
+  return fail(Code::kInvalid,
+              "valueFrom has no source that Skiff knows: fieldRef, "
+              "resourceFieldRef, configMapKeyRef, secretKeyRef");
+}
+
+Result<void> add_env(const EnvironmentInput& input, Variables& out) {
+  for (const json::value& entry : json::get_array(input.container, {"env"})) {
+    const std::string_view name = json::get_string(entry, {"name"});
+    if (!usable_name(name)) continue;
+    if (const json::value* from = json::find(entry, {"valueFrom"})) {
+      SKIFF_ASSIGN(std::optional<std::string> value, value_from(input, *from));
+      if (value) put(out, name, std::move(*value));
+      continue;
+    }
+    put(out, name, expand(json::get_string(entry, {"value"}), out));
+  }
+  return {};
+}
+
+Variables base_variables(const EnvironmentInput& input) {
+  Variables out;
+  const auto from_machine = [&](std::string_view name, std::string_view fallback) {
+    const std::string* value = look_up(input.machine, name);
+    put(out, name, input.host_image && value != nullptr ? *value : std::string(fallback));
+  };
+  from_machine("PATH", kPath);
+  from_machine("HOME", "/root");
+  from_machine("LANG", "C.UTF-8");
+  for (const auto& [name, value] : input.machine) {
+    if (passed_on(name)) put(out, name, value);
+  }
+  std::string_view hostname = json::get_string(input.pod, {"spec", "hostname"});
+  put(out, "HOSTNAME", std::string(hostname.empty() ? api::name(input.pod) : hostname));
+  if (!input.api_host.empty()) {
+    put(out, "KUBERNETES_SERVICE_HOST", input.api_host);
+    put(out, "KUBERNETES_SERVICE_PORT", std::to_string(input.api_port));
+    put(out, "KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(input.api_port));
+  }
+  for (const auto& [name, value] : input.image) put(out, name, value);
+  if (!input.venv.empty()) {
+    put(out, "VIRTUAL_ENV", input.venv);
+    put(out, "PATH", input.venv + "/bin:" + *look_up(out, "PATH"));
+  }
+  return out;
+}
+
+// metadata.labels['key'] -> key; empty where `path` does not have this form.
+std::string_view subscript(std::string_view path, std::string_view map) {
+  if (!path.starts_with(map)) return {};
+  path.remove_prefix(map.size());
+  if (path.size() < 5 || !path.starts_with("['") || !path.ends_with("']")) return {};
+  return path.substr(2, path.size() - 4);
+}
+
+// key="value" lines, as the downward API writes a whole map into a file.
+std::string map_lines(const json::object& map) {
+  std::vector<std::string> lines;
+  for (const auto& [key, value] : map) {
+    if (!value.is_string()) continue;
+    lines.push_back(fmt::format("{}={}", std::string_view(key), json::serialize(value)));
+  }
+  std::sort(lines.begin(), lines.end());
+  return join(lines, "\n");
+}
+
+std::string address_list(const json::value& pod, std::string_view list, std::string_view single) {
+  std::vector<std::string> out;
+  for (const json::value& entry : json::get_array(pod, {"status", list})) {
+    out.emplace_back(json::get_string(entry, {"ip"}));
+  }
+  if (out.empty()) out.emplace_back(json::get_string(pod, {"status", single}));
+  return join(out, ",");
+}
+
+}  // namespace
+
+std::string expand(std::string_view text, const Variables& variables) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool last = i + 1 == text.size();
+    if (text[i] != '$' || last) {
+      out += text[i];
+      continue;
+    }
+    if (text[i + 1] == '$') {
+      out += '$';
+      ++i;
+      continue;
+    }
+    const std::size_t end = text[i + 1] == '(' ? text.find(')', i) : std::string_view::npos;
+    if (end == std::string_view::npos) {
+      out += '$';
+      continue;
+    }
+    const std::string_view name = text.substr(i + 2, end - i - 2);
+    const std::string* value = look_up(variables, name);
+    out += value != nullptr ? std::string_view(*value) : text.substr(i, end - i + 1);
+    i = end;
+  }
+  return out;
+}
+
+std::vector<std::string> expand_all(const json::array& texts, const Variables& variables) {
+  std::vector<std::string> out;
+  for (const std::string& text : json::strings(texts)) out.push_back(expand(text, variables));
+  return out;
+}
+
+Result<std::string> field_value(const json::value& pod, std::string_view path) {
+  if (const auto key = subscript(path, "metadata.labels"); !key.empty()) {
+    return std::string(api::label(pod, key));
+  }
+  if (const auto key = subscript(path, "metadata.annotations"); !key.empty()) {
+    return std::string(api::annotation(pod, key));
+  }
+  if (path == "metadata.labels") return map_lines(json::get_object(pod, {"metadata", "labels"}));
+  if (path == "metadata.annotations") {
+    return map_lines(json::get_object(pod, {"metadata", "annotations"}));
+  }
+  if (path == "status.podIPs") return address_list(pod, "podIPs", "podIP");
+  if (path == "status.hostIPs") return address_list(pod, "hostIPs", "hostIP");
+  static constexpr std::string_view kPlain[] = {
+      "metadata.name", "metadata.namespace",      "metadata.uid", "spec.nodeName",
+      "status.podIP",  "spec.serviceAccountName", "status.hostIP"};
+  if (std::find(std::begin(kPlain), std::end(kPlain), path) == std::end(kPlain)) {
+    return fail(Code::kInvalid, fmt::format("fieldPath \"{}\" is not supported", path));
+  }
+  const auto parts = split(path, '.');
+  return std::string(json::get_string(pod, {parts[0], parts[1]}));
+}
+
+Result<std::string> resource_value(const EnvironmentInput& input, const json::value& container,
+                                   const json::value& reference) {
+  const std::string_view name = json::get_string(reference, {"resource"});
+  const std::size_t dot = name.find('.');
+  const std::string_view list = name.substr(0, dot);
+  const std::string_view resource = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+  if ((list != "limits" && list != "requests") || resource.empty()) {
+    return fail(Code::kInvalid, fmt::format("resource \"{}\" is not supported", name));
+  }
+  std::optional<std::int64_t> milli;
+  if (const json::value* q = json::find(container, {"resources", list, resource})) {
+    milli = milli_quantity(*q);
+  } else if (const json::value* limit = json::find(container, {"resources", "limits", resource})) {
+    milli = milli_quantity(*limit);
+  } else if (list == "limits" && resource == "cpu") {
+    milli = input.node_cpu_milli;
+  } else if (list == "limits" && resource == "memory") {
+    milli = input.node_memory_bytes * 1000;
+  }
+  std::int64_t divisor = 1000;
+  if (const json::value* d = json::find(reference, {"divisor"})) {
+    divisor = milli_quantity(*d).value_or(1000);
+  }
+  if (divisor <= 0) divisor = 1000;  // "0" is how an unset divisor is written
+  const std::int64_t value = milli.value_or(0);
+  return std::to_string(value / divisor + (value % divisor > 0 ? 1 : 0));
+}
+
+std::vector<std::pair<std::string, std::string>> source_entries(SourceKind kind,
+                                                                const json::value& source) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [key, value] : json::get_object(source, {"data"})) {
+    if (!value.is_string()) continue;
+    const std::string_view text = json::view(value.get_string());
+    out.emplace_back(std::string(key),
+                     kind == SourceKind::kSecret ? decode_base64(text) : std::string(text));
+  }
+  for (const auto& [key, value] : json::get_object(source, {"binaryData"})) {
+    if (value.is_string()) {
+      out.emplace_back(std::string(key), decode_base64(json::view(value.get_string())));
+    }
+  }
+  return out;
+}
+
+Result<Variables> build_environment(const EnvironmentInput& input) {
+  Variables out = base_variables(input);
+  SKIFF_TRY(add_env_from(input, out));
+  SKIFF_TRY(add_env(input, out));
+  return out;
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,285 @@
+#include "node/pod_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "api/meta.h"
+#include "node/pod_status.h"
+
+namespace skiff::node {
+namespace {
+
+// One round of planning. The steps run in the order of plan_pod below; each reads what the ones
+// before it found.
+class Round {
+ public:
+  Round(const PodView& view, Time now)
+      : view_(view),
+        pod_(*view.pod),
+        now_(now),
+        policy_(json::get_string(pod_, {"spec", "restartPolicy"}, "Always")),
+        deleting_(api::deleting(pod_)),
+        containers_(container_facts(view, now)) {
+    actions_.memory = view.memory;
+  }
+
+  PodActions run() {
+    if (finished(pod_)) return clean_up();
+    check_deadline();
+    const bool over = settled();
+    if (ending_ || over) {
+      end_containers();
+    } else {
+      run_containers();
+    }
+    write_status();
+    return std::move(actions_);
+  }
+
+ private:
+  bool alive() const { return view_.sandbox && view_.sandbox->alive; }
+
+  bool any_running() const {
+    return std::any_of(containers_.begin(), containers_.end(),
+                       [](const ContainerFacts& c) { return c.life == Life::kRunning; });
+  }
+
+  void wake_at(Time when) {
+    const Duration wait = std::max<Duration>(when - now_, std::chrono::milliseconds(1));
+    if (!actions_.wake_after || wait < *actions_.wake_after) actions_.wake_after = wait;
+  }
+
+  // A finished pod never runs again; what is left of it goes.
+  PodActions clean_up() {
+    if (alive()) {
+      actions_.stop_sandbox = true;
+    } else if (deleting_) {
+      actions_.finalise_delete = true;
+    }
+    return std::move(actions_);
+  }
+
+  void check_deadline() {
+    ending_ = deleting_;
+    const auto seconds = json::get_int(pod_, {"spec", "activeDeadlineSeconds"});
+    const auto start = api::time_at(pod_, {"status", "startTime"});
+    if (!seconds || !start) return;
+    const Time deadline = *start + std::chrono::seconds(*seconds);
+    if (now_ < deadline) return wake_at(deadline);
+    ending_ = true;
+    reason_ = "DeadlineExceeded";
+    message_ = "Pod was active on the node longer than the specified deadline";
+  }
+
+  // Nothing but sidecars has anything left to do.
+  bool settled() const {
+    for (const ContainerFacts& c : containers_) {
+      if (c.sidecar) continue;
+      if (c.init) {
+        // A failure here ends the pod, whatever the containers after it are.
+        if (c.life == Life::kStopped && c.end.exit_code != 0 && !restarts(c, policy_)) return true;
+        continue;
+      }
+      if (c.life != Life::kStopped || restarts(c, policy_)) return false;
+    }
+    return true;
+  }
+
+  std::chrono::seconds grace() const {
+    auto seconds = json::get_int(pod_, {"metadata", "deletionGracePeriodSeconds"});
+    if (!deleting_ || !seconds) {
+      seconds = json::get_int(pod_, {"spec", "terminationGracePeriodSeconds"});
+    }
+    return std::chrono::seconds(std::max<std::int64_t>(0, seconds.value_or(30)));
+  }
+
+  void end_containers() {
+    if (!any_running()) {
+      // A container that waited to be started again has had its last run.
+      if (alive()) {
+        actions_.stop_sandbox = true;
+      } else if (deleting_) {
+        actions_.finalise_delete = true;
+      }
+      return;
+    }
+    const bool first = !actions_.memory.term_at;
+    if (first) actions_.memory.term_at = now_;
+    const Time kill_at = *actions_.memory.term_at + grace();
+    const int signal = now_ >= kill_at ? SIGKILL : SIGTERM;
+    for (const ContainerFacts& c : containers_) {
+      if (c.life != Life::kRunning) continue;
+      if (signal == SIGTERM && !first) continue;
+      actions_.signals.push_back({c.name, signal});
+      if (first)
+        actions_.notes.push_back({false, "Killing", "Stopping container " + c.name, c.name});
+    }
+    // SIGKILL is repeated: a process may have been started between two looks.
+    wake_at(signal == SIGKILL ? now_ + std::chrono::seconds(1) : kill_at);
+  }
+
+  void run_containers() {
+    actions_.memory.term_at.reset();
+    const bool has_init = std::any_of(containers_.begin(), containers_.end(),
+                                      [](const ContainerFacts& c) { return c.init; });
+    bool blocked = false;  // by an init container that is not done
+    for (ContainerFacts& c : containers_) {
+      if (c.life == Life::kNeverRan) {
+        c.waiting_reason = has_init ? "PodInitializing" : "ContainerCreating";
+      }
+      if (blocked) continue;
+      consider(c);
+      if (!c.init) continue;
+      blocked = c.sidecar ? c.life == Life::kNeverRan : !c.succeeded();
+    }
+    if (alive() || actions_.start.empty()) return;
+    // The address of the pod is part of what its containers are told: sandbox first.
+    actions_.start.clear();
+    if (view_.sandbox_obstacle && now_ < view_.sandbox_obstacle->retry_at) {
+      wake_at(view_.sandbox_obstacle->retry_at);
+      for (ContainerFacts& c : containers_) {
+        if (c.life == Life::kNeverRan) c.waiting_message = view_.sandbox_obstacle->message;
+      }
+      return;
+    }
+    actions_.start_sandbox = true;
+  }
+
+  void consider(ContainerFacts& c) {
+    if (c.life == Life::kRunning) return;
+    if (c.life == Life::kStopped) {
+      if (!restarts(c, policy_)) return;
+      if (c.init && !c.sidecar && c.succeeded()) return;
+      if (!may_restart(c)) return;
+    }
+    const auto obstacle = view_.obstacles.find(c.name);
+    if (obstacle != view_.obstacles.end()) {
+      show_obstacle(c, obstacle->second);
+      if (now_ < obstacle->second.retry_at) return wake_at(obstacle->second.retry_at);
+    }
+    actions_.start.push_back({c.name, c.life == Life::kStopped ? c.attempt + 1 : c.attempt});
+  }
+
+  // Pull failures are told twice over, as kubectl's readers know them: the failure, then the wait.
+  void show_obstacle(ContainerFacts& c, const Obstacle& obstacle) {
+    c.waiting_reason = obstacle.reason;
+    c.waiting_message = obstacle.message;
+    const Time settles = obstacle.since + kBackoffFirst;
+    if (obstacle.reason != "ErrImagePull") return;
+    if (now_ < settles) return wake_at(settles);
+    c.waiting_reason = "ImagePullBackOff";
+    c.waiting_message = fmt::format("Back-off pulling image \"{}\": {}",
+                                    json::get_string(*c.spec, {"image"}), obstacle.message);
+  }
+
+  // Counts this end once, and says whether the wait after it is over.
+  bool may_restart(ContainerFacts& c) {
+    PodMemory::Restarts& memory = actions_.memory.restarts[c.name];
+    if (memory.counted != c.attempt) {
+      const int before = memory.counted < 0 ? c.attempt : memory.streak;
+      const bool lasted = c.end.started_at && c.end.finished_at &&
+                          *c.end.finished_at - *c.end.started_at >= kBackoffReset;
+      memory = {.counted = c.attempt, .streak = lasted ? 1 : before + 1};
+    }
+    const Duration delay = restart_delay(memory.streak);
+    const Time at = c.end.finished_at.value_or(now_) + delay;
+    if (now_ >= at) return true;
+    wake_at(at);
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(delay).count();
+    c.waiting_reason = "CrashLoopBackOff";
+    c.waiting_message = fmt::format("back-off {}s restarting failed container={} pod={}_{}({})",
+                                    whole, c.name, api::name(pod_), api::ns(pod_), api::uid(pod_));
+    const bool told =
+        c.old_status != nullptr &&
+        json::get_string(*c.old_status, {"state", "waiting", "reason"}) == "CrashLoopBackOff";
+    if (!told) {
+      actions_.notes.push_back({true, "BackOff",
+                                fmt::format("Back-off restarting failed container {} in pod "
+                                            "{}_{}({})",
+                                            c.name, api::name(pod_), api::ns(pod_), api::uid(pod_)),
+                                c.name});
+    }
+    return false;
+  }
+
+  Phase phase() const {
+    if (!reason_.empty()) {
+      const bool began = std::any_of(containers_.begin(), containers_.end(), [](const auto& c) {
+        return !c.init && c.life == Life::kRunning;
+      });
+      return !any_running() ? Phase::kFailed : began ? Phase::kRunning : Phase::kPending;
+    }
+    return decide_phase(containers_, policy_, ending_);
+  }
+
+  void write_status() {
+    const Phase now_is = phase();
+    const bool over = now_is == Phase::kSucceeded || now_is == Phase::kFailed;
+    for (ContainerFacts& c : containers_) {
+      if (c.life != Life::kNeverRan || !c.waiting_reason.empty()) continue;
+      c.waiting_reason = c.init ? "PodInitializing" : "ContainerCreating";
+    }
+    // The reason of the pod is told with its end, not while its containers still run.
+    const StatusInput input{view_, containers_, now_is, over ? reason_ : std::string(),
+                            over ? message_ : std::string()};
+    json::value status = build_status(input, now_);
+    const json::value* old = json::find(pod_, {"status"});
+    if (old != nullptr && *old == status) return;
+    actions_.status = std::move(status);
+    actions_.terminal = over;
+  }
+
+  const PodView& view_;
+  const json::value& pod_;
+  const Time now_;
+  const std::string policy_;
+  const bool deleting_;
+  std::vector<ContainerFacts> containers_;
+  bool ending_ = false;  // nothing is started any more
+  std::string reason_ = {};
+  std::string message_ = {};
+  PodActions actions_ = {};
+};
+
+std::string_view quantity(const json::value& container, std::string_view list,
+                          std::string_view resource) {
+  return json::get_string(container, {"resources", list, resource});
+}
+
+}  // namespace
+
+Duration restart_delay(int streak) {
+  if (streak <= 1) return Duration(0);
+  Duration delay = kBackoffFirst;
+  for (int i = 2; i < streak && delay < kBackoffMax; ++i) delay *= 2;
+  return std::min<Duration>(delay, kBackoffMax);
+}
+
+PodActions plan_pod(const PodView& view, Time now) { return Round(view, now).run(); }
+
+bool finished(const json::value& pod) {
+  const std::string_view phase = json::get_string(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+std::string_view qos_class(const json::value& pod) {
+  bool any = false;
+  bool guaranteed = true;
+  for (const std::string_view list : {"initContainers", "containers"}) {
+    for (const json::value& c : json::get_array(pod, {"spec", list})) {
+      for (const std::string_view resource : {"cpu", "memory"}) {
+        const std::string_view limit = quantity(c, "limits", resource);
+        const std::string_view request = quantity(c, "requests", resource);
+        any = any || !limit.empty() || !request.empty();
+        // A request that is not given is the limit.
+        if (limit.empty() || (!request.empty() && request != limit)) guaranteed = false;
+      }
+    }
+  }
+  if (!any) return "BestEffort";
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,129 @@
+#include "scheduler/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "api/meta.h"
+#include "scheduler/schedule.h"
+#include "scheduler/snapshot.h"
+
+namespace skiff::scheduler {
+namespace {
+
+const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kNodes = {
+    .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
+
+// Free amounts change with every pod that comes or goes; rewriting ten thousand conditions for each
+// would cost more than the placement. A reason that differs only in its numbers is brought up to
+// date for the pods next in line, and not more often than this.
+constexpr Duration kNumbersAge = std::chrono::seconds(30);
+constexpr std::size_t kNumbersFor = 100;
+
+bool same_but_numbers(std::string_view a, std::string_view b) {
+  const auto strip = [](std::string_view text) {
+    std::string out;
+    std::ranges::copy_if(text, std::back_inserter(out),
+                         [](char c) { return !(c >= '0' && c <= '9') && c != '.'; });
+    return out;
+  };
+  return strip(a) == strip(b);
+}
+
+bool worth_writing(const Waiting& waiting, std::size_t position, Time now) {
+  const json::object* known = api::condition(*waiting.pod->object, "PodScheduled");
+  if (known == nullptr) return true;
+  const json::value condition(*known);
+  if (json::get_string(condition, {"status"}) != "False") return true;
+  const std::string_view said = json::get_string(condition, {"message"});
+  if (said == waiting.message) return false;
+  if (!same_but_numbers(said, waiting.message)) return true;
+  if (position >= kNumbersFor) return false;
+  const auto probed = api::time_at(condition, {"lastProbeTime"});
+  return !probed || now - *probed >= kNumbersAge;
+}
+
+control::Batch say_why(const Waiting& waiting, Time now) {
+  const json::value& pod = *waiting.pod->object;
+  json::object mine{{"type", "PodScheduled"},        {"status", "False"},
+                    {"reason", "Unschedulable"},     {"message", waiting.message},
+                    {"lastProbeTime", rfc3339(now)}, {"lastTransitionTime", rfc3339(now)}};
+  json::array conditions;
+  for (const json::value& condition : json::get_array(pod, {"status", "conditions"})) {
+    if (json::get_string(condition, {"type"}) != "PodScheduled") {
+      conditions.push_back(condition);
+    } else if (json::get_string(condition, {"status"}) == "False") {
+      mine["lastTransitionTime"] =
+          json::string(json::get_string(condition, {"lastTransitionTime"}, rfc3339(now)));
+    }
+  }
+  conditions.push_back(std::move(mine));
+  client::Write write{.verb = client::Verb::kMergePatch,
+                      .resource = kPods,
+                      .ns = waiting.pod->key.ns,
+                      .name = waiting.pod->key.name,
+                      .subresource = "status",
+                      .uid = std::string(api::uid(pod)),
+                      .resource_version = std::string(api::resource_version(pod)),
+                      .synced = false};
+  // A merge patch replaces the list as a whole, hence the precondition on the revision it is from.
+  write.body =
+      json::object{{"status", {{"phase", "Pending"}, {"conditions", std::move(conditions)}}}};
+  return {
+      .writes = {std::move(write)},
+      .notes = {
+          {.object = waiting.pod->object,
+           .note = {.warning = true, .reason = "FailedScheduling", .message = waiting.message}}}};
+}
+
+control::Batch bind(const std::vector<Binding>& gang) {
+  control::Batch batch;
+  for (const auto& [pod, node] : gang) {
+    client::Write write{.verb = client::Verb::kCreate,
+                        .resource = kPods,
+                        .ns = pod->key.ns,
+                        .name = pod->key.name,
+                        .subresource = "binding",
+                        .uid = std::string(api::uid(*pod->object))};
+    write.body = json::object{
+        {"apiVersion", "v1"},
+        {"kind", "Binding"},
+        {"metadata", {{"name", pod->key.name}, {"namespace", pod->key.ns}, {"uid", write.uid}}},
+        {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}}}};
+    batch.writes.push_back(std::move(write));
+    batch.notes.push_back({.object = pod->object,
+                           .note = {.reason = "Scheduled",
+                                    .message = fmt::format("Successfully assigned {}/{} to {}",
+                                                           pod->key.ns, pod->key.name, node)}});
+  }
+  return batch;
+}
+
+}  // namespace
+
+control::GlobalController make_scheduler() {
+  auto books = std::make_shared<Books>();
+  return {.name = "skiff-scheduler",
+          .watched = {kPods, kNodes},
+          .changed =
+              [books](std::size_t which, const Object& before, const Object& after) {
+                which == 0 ? books->pod_changed(before, after) : books->node_changed(before, after);
+              },
+          .plan =
+              [books](Time now) {
+                const Decisions decisions = schedule(books->snapshot());
+                control::GlobalPlan plan;
+                for (const auto& gang : decisions.gangs) plan.batches.push_back(bind(gang));
+                for (std::size_t i = 0; i < decisions.waiting.size(); ++i) {
+                  const Waiting& waiting = decisions.waiting[i];
+                  if (worth_writing(waiting, i, now)) {
+                    plan.batches.push_back(say_why(waiting, now));
+                  }
+                }
+                return plan;
+              }};
+}
+
+}  // namespace skiff::scheduler

@@ -1,0 +1,239 @@
+#include "scheduler/schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "api/meta.h"
+#include "scheduler/amount.h"
+#include "scheduler/constraints.h"
+
+namespace skiff::scheduler {
+namespace {
+
+// A node with what is left on it while this round places.
+struct Slot {
+  const Node* node = nullptr;
+  Amounts free = {};
+};
+
+std::int64_t at(const Amounts& amounts, std::size_t resource) {
+  return resource < amounts.size() ? amounts[resource] : 0;
+}
+
+// The first resource a pod asks for that the slot lacks.
+std::optional<std::size_t> lacking(const Pod& pod, const Amounts& amounts) {
+  for (const auto& [resource, milli] : pod.requests) {
+    if (milli > at(amounts, resource)) return resource;
+  }
+  return std::nullopt;
+}
+
+std::int64_t asked(const Pod& pod, std::size_t resource) {
+  for (const auto& [number, milli] : pod.requests) {
+    if (number == resource) return milli;
+  }
+  return 0;
+}
+
+// How full the node would be: pods are packed, because whole nodes are what large gangs need.
+double fullness(const Pod& pod, const Slot& slot) {
+  double most = 0;
+  for (const auto& [resource, milli] : pod.requests) {
+    if (resource == kPodCount) continue;
+    const auto all = static_cast<double>(at(slot.node->allocatable, resource));
+    const auto left = static_cast<double>(at(slot.free, resource) - milli);
+    most = std::max(most, 1.0 - left / std::max(all, 1.0));
+  }
+  return most;
+}
+
+struct Unit {
+  std::vector<PodPtr> pods = {};
+  std::int64_t priority = 0;
+  Time created = {};
+
+  auto order() const { return std::tuple(-priority, created, pods.front()->key); }
+};
+
+std::vector<Unit> units_of(const Snapshot& snapshot) {
+  std::vector<Unit> units;
+  std::unordered_map<std::string_view, std::size_t> gangs;
+  for (const auto& [key, pod] : snapshot.pending) {
+    std::size_t index = units.size();
+    if (!pod->gang.empty()) index = gangs.try_emplace(pod->gang, index).first->second;
+    if (index == units.size()) {
+      units.push_back({.priority = pod->priority, .created = pod->created});
+    }
+    Unit& unit = units[index];
+    unit.priority = std::max(unit.priority, pod->priority);
+    unit.created = std::min(unit.created, pod->created);
+    unit.pods.push_back(pod);
+  }
+  std::ranges::sort(units, {}, &Unit::order);
+  return units;
+}
+
+class Round {
+ public:
+  explicit Round(const Snapshot& snapshot) : snapshot_(snapshot) {
+    for (const auto& [name, node] : snapshot.nodes) {
+      Slot slot{.node = node.get(), .free = node->allocatable};
+      const auto used = snapshot.used.find(name);
+      for (std::size_t i = 0; used != snapshot.used.end() && i < slot.free.size(); ++i) {
+        slot.free[i] -= at(used->second, i);
+      }
+      slots_.push_back(std::move(slot));
+    }
+  }
+
+  Decisions run() {
+    for (const Unit& unit : units_of(snapshot_)) {
+      if (unit.pods.front()->gang.empty()) {
+        place_alone(unit.pods.front());
+      } else {
+        place_gang(unit);
+      }
+    }
+    return std::move(decisions_);
+  }
+
+ private:
+  void place_alone(const PodPtr& pod) {
+    // Within a round free amounts only shrink: what failed once fails again, for the same reason.
+    const auto failed = failed_.find(pod->signature);
+    if (failed != failed_.end()) return wait(pod, failed->second);
+    Slot* slot = best(*pod);
+    if (slot == nullptr) {
+      std::string why = explain(*pod);
+      failed_.emplace(pod->signature, why);
+      return wait(pod, std::move(why));
+    }
+    take(*pod, *slot, 1);
+    decisions_.gangs.push_back({{.pod = pod, .node = slot->node->name}});
+  }
+
+  void place_gang(const Unit& unit) {
+    const Pod& first = *unit.pods.front();
+    std::size_t wanted = 0;
+    for (const PodPtr& pod : unit.pods) wanted = std::max(wanted, pod->gang_min);
+    const auto there = snapshot_.placed.find(first.gang);
+    const std::size_t placed = there == snapshot_.placed.end() ? 0 : there->second;
+    const std::size_t needed = wanted > placed ? wanted - placed : 0;
+    const std::string name = first.gang.substr(first.gang.find('/') + 1);
+    if (unit.pods.size() < needed) {
+      return wait_all(unit, fmt::format("gang \"{}\" starts {} pods together and {} exist so far",
+                                        name, wanted, placed + unit.pods.size()));
+    }
+    std::vector<std::pair<PodPtr, Slot*>> tried;
+    std::vector<Waiting> left;
+    for (const PodPtr& pod : unit.pods) {
+      Slot* slot = best(*pod);
+      if (slot == nullptr) {
+        left.push_back({.pod = pod, .message = explain(*pod)});
+        // Enough to know: the gang cannot be whole any more.
+        if (unit.pods.size() - left.size() < needed) break;
+        continue;
+      }
+      take(*pod, *slot, 1);
+      tried.emplace_back(pod, slot);
+    }
+    if (tried.size() < needed || tried.empty()) {
+      const std::string why = left.front().message;
+      const std::string message =
+          fmt::format("gang \"{}\" needs room for {} pods at once and {} fit: {}", name, needed,
+                      tried.size(), why);
+      for (const auto& [pod, slot] : tried) take(*pod, *slot, -1);
+      return wait_all(unit, message);
+    }
+    std::vector<Binding> bindings;
+    for (const auto& [pod, slot] : tried)
+      bindings.push_back({.pod = pod, .node = slot->node->name});
+    decisions_.gangs.push_back(std::move(bindings));
+    for (Waiting& waiting : left) decisions_.waiting.push_back(std::move(waiting));
+  }
+
+  Slot* best(const Pod& pod) {
+    Slot* found = nullptr;
+    double score = -1;
+    for (Slot& slot : slots_) {
+      if (lacking(pod, slot.free) || obstacle(pod, *slot.node)) continue;
+      const double mine = fullness(pod, slot);
+      // Equally full: the one with fewer pods, so that pods that ask for nothing spread.
+      const bool emptier = found != nullptr && slot.free[kPodCount] > found->free[kPodCount];
+      if (mine < score || (mine == score && !emptier)) continue;
+      found = &slot;
+      score = mine;
+    }
+    return found;
+  }
+
+  static void take(const Pod& pod, Slot& slot, int sign) {
+    for (const auto& [resource, milli] : pod.requests) slot.free[resource] -= sign * milli;
+  }
+
+  void wait(const PodPtr& pod, std::string why) {
+    decisions_.waiting.push_back({.pod = pod, .message = std::move(why)});
+  }
+  void wait_all(const Unit& unit, const std::string& why) {
+    for (const PodPtr& pod : unit.pods) wait(pod, why);
+  }
+
+  // Nodes counted by what keeps the pod away, as kube-scheduler words it, with the numbers.
+  std::string explain(const Pod& pod) const {
+    if (slots_.empty()) return "no nodes available to schedule pods";
+    std::map<std::string, std::size_t> obstacles;
+    std::map<std::size_t, std::pair<std::size_t, const Slot*>> shortages;
+    std::optional<std::size_t> impossible;
+    bool possible = false;
+    for (const Slot& slot : slots_) {
+      if (auto why = obstacle(pod, *slot.node)) {
+        ++obstacles[*why];
+        continue;
+      }
+      const auto never = lacking(pod, slot.node->allocatable);
+      if (never) impossible = never;
+      possible |= !never;
+      const auto lack = never ? never : lacking(pod, slot.free);
+      if (!lack) continue;
+      auto& [count, roomiest] = shortages[*lack];
+      ++count;
+      if (roomiest == nullptr || at(slot.free, *lack) > at(roomiest->free, *lack)) {
+        roomiest = &slot;
+      }
+    }
+    std::vector<std::string> parts;
+    for (const auto& [resource, shortage] : shortages) {
+      parts.push_back(describe_shortage(pod, resource, shortage.first, *shortage.second));
+    }
+    for (const auto& [why, count] : obstacles) parts.push_back(fmt::format("{} {}", count, why));
+    std::string out =
+        fmt::format("0/{} nodes are available: {}", slots_.size(), fmt::join(parts, ", "));
+    if (impossible && !possible) out += "; the request is larger than any node it may run on";
+    return out;
+  }
+
+  std::string describe_shortage(const Pod& pod, std::size_t resource, std::size_t count,
+                                const Slot& roomiest) const {
+    const std::string& name = snapshot_.resources[resource];
+    if (resource == kPodCount) return fmt::format("{} Too many pods", count);
+    return fmt::format("{} Insufficient {} (asks {}, {}free {} of {})", count, name,
+                       show_milli(name, asked(pod, resource)), count > 1 ? "most " : "",
+                       show_milli(name, at(roomiest.free, resource)),
+                       show_milli(name, at(roomiest.node->allocatable, resource)));
+  }
+
+  const Snapshot& snapshot_;
+  std::vector<Slot> slots_ = {};
+  std::unordered_map<std::string, std::string> failed_ = {};
+  Decisions decisions_ = {};
+};
+
+}  // namespace
+
+Decisions schedule(const Snapshot& snapshot) { return Round(snapshot).run(); }
+
+}  // namespace skiff::scheduler

@@ -1,0 +1,33 @@
+// Placement: which waiting pod goes where, and why the others wait. Pure.
+//
+// Pods are placed by priority, then age. The unit is the gang (a pod alone is a gang of one): it is
+// tried on a copy of the free amounts and placed whole or not at all, so two gangs never hold parts
+// that the other needs. A gang that does not fit lets later and smaller ones pass.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "scheduler/snapshot.h"
+
+namespace skiff::scheduler {
+
+struct Binding {
+  PodPtr pod = {};
+  std::string node = {};
+};
+
+struct Waiting {
+  PodPtr pod = {};
+  std::string message = {};  // 0/1 nodes are available: 1 Insufficient cpu (asks 8, free 1.5 of 2)
+};
+
+struct Decisions {
+  std::vector<std::vector<Binding>> gangs = {};  // each to be bound as one
+  std::vector<Waiting> waiting = {};             // in the order in which they are tried
+};
+
+Decisions schedule(const Snapshot& snapshot);
+
+}  // namespace skiff::scheduler

@@ -1,0 +1,85 @@
+// What the scheduler knows: pods that wait, nodes, and what is taken on them.
+//
+// Books keeps it up to date change by change, so that its cost follows what waits and what runs;
+// finished pods leave nothing behind but their place in a gang.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/time.h"
+#include "control/cache.h"
+
+namespace skiff::scheduler {
+
+// Amounts in thousandths, by the resource's number in Snapshot::resources.
+using Amounts = std::vector<std::int64_t>;
+using Requests = std::vector<std::pair<std::size_t, std::int64_t>>;
+
+// Number 0 of every snapshot is the count of pods itself.
+inline constexpr std::size_t kPodCount = 0;
+
+inline constexpr std::string_view kGangAnnotation = "scheduling.skiff.dev/gang";
+inline constexpr std::string_view kGangMinAnnotation = "scheduling.skiff.dev/gang-min";
+inline constexpr std::string_view kPodGroupLabel = "scheduling.x-k8s.io/pod-group";
+
+struct Pod {
+  control::Key key = {};
+  Object object = {};
+  Requests requests = {};
+  std::int64_t priority = 0;
+  Time created = {};
+  std::string gang = {};  // namespace/name; empty: the pod stands alone
+  std::size_t gang_min = 0;
+  // Equal for pods that fit on the same nodes.
+  std::string signature = {};
+};
+using PodPtr = std::shared_ptr<const Pod>;
+
+struct Node {
+  std::string name = {};
+  Object object = {};
+  bool ready = true;
+  bool unschedulable = false;
+  Amounts allocatable = {};
+  bool tainted = false;  // by a taint that keeps pods away
+};
+using NodePtr = std::shared_ptr<const Node>;
+
+struct Snapshot {
+  std::vector<std::string> resources = {"pods"};
+  std::map<std::string, NodePtr> nodes = {};
+  std::map<std::string, Amounts> used = {};  // by node, also of nodes that are gone
+  std::map<control::Key, PodPtr> pending = {};
+  std::map<std::string, std::size_t> placed = {};  // by gang: members that have a node
+};
+
+class Books {
+ public:
+  void pod_changed(const Object& before, const Object& after);
+  void node_changed(const Object& before, const Object& after);
+  const Snapshot& snapshot() const { return snapshot_; }
+
+ private:
+  // What a pod that has a node takes away.
+  struct Held {
+    std::string node = {};  // empty: finished, holds no resources any more
+    Requests requests = {};
+    std::string gang = {};
+  };
+  std::size_t number(std::string_view resource);
+  Requests requests_of(const json::value& pod);
+  void hold(const Held& held, int sign);
+
+  Snapshot snapshot_ = {};
+  std::map<std::string, std::size_t, std::less<>> numbers_ = {{"pods", kPodCount}};
+  std::map<control::Key, Held> held_ = {};
+};
+
+}  // namespace skiff::scheduler
