@@ -32,7 +32,8 @@ INSTANTIATE_TEST_SUITE_P(
              seconds{60},
              kNoon - seconds{20},
              {.look_again_after = seconds{40}}},
-        Case{"at the deadline it is exceeded", seconds{60}, kNoon - seconds{60}, {.exceeded = true}},
+        Case{
+            "at the deadline it is exceeded", seconds{60}, kNoon - seconds{60}, {.exceeded = true}},
         Case{"and ever after", seconds{60}, kNoon - seconds{6'000}, {.exceeded = true}},
         Case{"a deadline of nothing is exceeded at once", seconds{0}, kNoon, {.exceeded = true}},
         Case{"a start in the future only makes us wait longer",

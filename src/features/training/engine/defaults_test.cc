@@ -72,7 +72,8 @@ INSTANTIATE_TEST_SUITE_P(All, RestartNames,
                                            PolicyCase{"Sometimes", RestartPolicy::kNever}));
 
 TEST(Defaults, NameRolesAsTheApiDoes) {
-  const json::value root = testing::tfjob().role("worker", 1).role("ps", 1).role("CHIEF", 1).build();
+  const json::value root =
+      testing::tfjob().role("worker", 1).role("ps", 1).role("CHIEF", 1).build();
   const Job job = read_job(tensorflow(), root);
   ASSERT_EQ(job.roles.size(), 3u);
   EXPECT_EQ(job.roles[0].name, "Chief");
@@ -125,8 +126,8 @@ TEST(Port, IsTheOneTheUserNamed) {
 }
 
 TEST(TrainingContainer, IsTheNamedOneElseTheFirst) {
-  const json::value named = testing::must_parse(
-      R"({"spec":{"containers":[{"name":"a"},{"name":"tensorflow"}]}})");
+  const json::value named =
+      testing::must_parse(R"({"spec":{"containers":[{"name":"a"},{"name":"tensorflow"}]}})");
   EXPECT_EQ(training_container(tensorflow(), named.as_object())->at("name"), "tensorflow");
   const json::value other = testing::must_parse(R"({"spec":{"containers":[{"name":"a"}]}})");
   EXPECT_EQ(training_container(tensorflow(), other.as_object())->at("name"), "a");

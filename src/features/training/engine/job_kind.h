@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "features/training/engine/job.h"
+#include "schema/schema.h"
 
 namespace skiff::training {
 
@@ -59,6 +60,7 @@ struct JobKind {
   bool roles_in_any_case = false;       // validation admits `worker` for Worker
   bool reports_selector = false;        // replicaStatuses.*.selector, for the scale endpoint
 
+  schema::Schema (*spec_schema)() = nullptr;
   Environment (*environment)(const Job& job) = nullptr;
   // Whether this replica carries the label job-role=master.
   bool (*is_master)(const Job& job, const Role& role, std::int64_t index) = nullptr;

@@ -50,7 +50,8 @@ TEST_P(Observing, FindsWhatBecameOfAReplica) {
     json::value pod = replica_pod("worker", 0, c.phase);
     if (c.deleting) json::set(pod, {"metadata", "deletionTimestamp"}, "2026-11-15T12:00:02Z");
     if (c.attempt > 0) {
-      json::set(pod, {"metadata", "annotations", kAttemptAnnotation}, std::to_string(c.attempt));
+      json::set(pod, {"metadata", "annotations", kAttemptAnnotation},
+                json::string(std::to_string(c.attempt)));
     }
     testing::set_exit_code(pod, "tensorflow", 1);
     pods.push_back(testing::share(std::move(pod)));
@@ -75,12 +76,9 @@ INSTANTIATE_TEST_SUITE_P(
              .started = true,
              .succeeded = true,
              .expected = "succeeded started r0"},
-        Case{.sentence = "a waiting pod is started",
-             .phase = "Pending",
-             .expected = "started r0"},
-        Case{.sentence = "a running pod runs",
-             .phase = "Running",
-             .expected = "running started r0"},
+        Case{.sentence = "a waiting pod is started", .phase = "Pending", .expected = "started r0"},
+        Case{
+            .sentence = "a running pod runs", .phase = "Running", .expected = "running started r0"},
         Case{.sentence = "a success is remembered",
              .phase = "Succeeded",
              .expected = "succeeded started r0"},
@@ -147,9 +145,8 @@ TEST(Observe, CountsRestartsInPlaceOnlyWhereALimitAsks) {
     return observe(job, sort_replicas(job, {testing::share(pod)}, {}), history).in_place_restarts;
   };
   EXPECT_EQ(restarts(testing::tfjob().role("Worker", 1, "OnFailure").build()), 0);
-  EXPECT_EQ(restarts(
-                testing::tfjob().role("Worker", 1, "OnFailure").run("backoffLimit", 9).build()),
-            4);
+  EXPECT_EQ(
+      restarts(testing::tfjob().role("Worker", 1, "OnFailure").run("backoffLimit", 9).build()), 4);
   EXPECT_EQ(restarts(testing::tfjob().role("Worker", 1, "Never").run("backoffLimit", 9).build()),
             0);
 }

@@ -75,8 +75,13 @@ TEST(Pod, EndsByItselfUnderExitCode) {
 
 TEST(Pod, HasTheEnvironmentAfterTheUsers) {
   json::value root = testing::torchjob().role("Master", 1).role("Worker", 1).build();
-  json::set(root.at("spec").at("pytorchReplicaSpecs").at("Worker").at("template").at("spec")
-                .at("containers").at(0),
+  json::set(root.at("spec")
+                .at("pytorchReplicaSpecs")
+                .at("Worker")
+                .at("template")
+                .at("spec")
+                .at("containers")
+                .at(0),
             {"env"}, testing::must_parse(R"([{"name":"RANK","value":"mine"}])"));
   const json::value pod = render(pytorch(), root, "Worker", 0);
   const json::array& env = json::get_array(container(pod, 0), {"env"});
@@ -115,8 +120,7 @@ TEST(Pod, GetsItsPortOnTheFirstContainerWhereNoneIsNamed) {
       testing::tfjob()
           .role("Worker", 1)
           .role_field("Worker", "template",
-                      testing::must_parse(
-                          R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})"))
+                      testing::must_parse(R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})"))
           .build();
   const json::value pod = render(tensorflow(), root, "Worker", 0);
   EXPECT_EQ(json::get_array(container(pod, 0), {"ports"}).size(), 1u);

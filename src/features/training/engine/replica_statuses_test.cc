@@ -12,10 +12,9 @@ TEST(ReplicaStatuses, LeaveZerosOut) {
   const json::value root = testing::tfjob().role("Worker", 3).role("PS", 1).build();
   const Job job = read_job(tensorflow(), root);
   json::object status;
-  write_replica_statuses(job,
-                         {{.role = job.role("Worker"), .active = 2, .succeeded = 1},
-                          {.role = job.role("PS")}},
-                         status);
+  write_replica_statuses(
+      job, {{.role = job.role("Worker"), .active = 2, .succeeded = 1}, {.role = job.role("PS")}},
+      status);
   EXPECT_EQ(json::serialize(status),
             R"({"replicaStatuses":{"Worker":{"active":2,"succeeded":1},"PS":{}}})");
 }

@@ -23,26 +23,25 @@ TEST_P(AfterAFailure, Decides) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, AfterAFailure,
-    ::testing::Values(
-        Case{"Always replaces whatever the code", RestartPolicy::kAlways, 1,
-             AfterFailure::kReplace},
-        Case{"OnFailure replaces whatever the code", RestartPolicy::kOnFailure, 1,
-             AfterFailure::kReplace},
-        Case{"OnFailure replaces what a signal ended", RestartPolicy::kOnFailure, 137,
-             AfterFailure::kReplace},
-        Case{"Never leaves it", RestartPolicy::kNever, 1, AfterFailure::kFinal},
-        Case{"Never leaves what a signal ended too", RestartPolicy::kNever, 137,
-             AfterFailure::kFinal},
-        Case{"ExitCode leaves a program that gave up", RestartPolicy::kExitCode, 1,
-             AfterFailure::kFinal},
-        Case{"ExitCode leaves the highest code of a program's own", RestartPolicy::kExitCode, 127,
-             AfterFailure::kFinal},
-        Case{"ExitCode replaces from 128 on", RestartPolicy::kExitCode, 128,
-             AfterFailure::kReplace},
-        Case{"ExitCode replaces what was killed", RestartPolicy::kExitCode, 137,
-             AfterFailure::kReplace},
-        Case{"ExitCode replaces what left no code", RestartPolicy::kExitCode, kNoExitCode,
-             AfterFailure::kReplace}));
+    ::testing::Values(Case{"Always replaces whatever the code", RestartPolicy::kAlways, 1,
+                           AfterFailure::kReplace},
+                      Case{"OnFailure replaces whatever the code", RestartPolicy::kOnFailure, 1,
+                           AfterFailure::kReplace},
+                      Case{"OnFailure replaces what a signal ended", RestartPolicy::kOnFailure, 137,
+                           AfterFailure::kReplace},
+                      Case{"Never leaves it", RestartPolicy::kNever, 1, AfterFailure::kFinal},
+                      Case{"Never leaves what a signal ended too", RestartPolicy::kNever, 137,
+                           AfterFailure::kFinal},
+                      Case{"ExitCode leaves a program that gave up", RestartPolicy::kExitCode, 1,
+                           AfterFailure::kFinal},
+                      Case{"ExitCode leaves the highest code of a program's own",
+                           RestartPolicy::kExitCode, 127, AfterFailure::kFinal},
+                      Case{"ExitCode replaces from 128 on", RestartPolicy::kExitCode, 128,
+                           AfterFailure::kReplace},
+                      Case{"ExitCode replaces what was killed", RestartPolicy::kExitCode, 137,
+                           AfterFailure::kReplace},
+                      Case{"ExitCode replaces what left no code", RestartPolicy::kExitCode,
+                           kNoExitCode, AfterFailure::kReplace}));
 
 TEST(PodRestartPolicy, IsTheRolesOwn) {
   EXPECT_EQ(pod_restart_policy(RestartPolicy::kAlways), "Always");

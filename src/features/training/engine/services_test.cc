@@ -44,8 +44,13 @@ class ServicePorts : public ::testing::TestWithParam<PortCase> {};
 
 TEST_P(ServicePorts, FollowTheContainer) {
   json::value root = testing::tfjob().role("Worker", 2).build();
-  json::set(root.at("spec").at("tfReplicaSpecs").at("Worker").at("template").at("spec")
-                .at("containers").at(0),
+  json::set(root.at("spec")
+                .at("tfReplicaSpecs")
+                .at("Worker")
+                .at("template")
+                .at("spec")
+                .at("containers")
+                .at(0),
             {"ports"}, testing::must_parse(GetParam().ports));
   std::string found;
   const json::value service = service_of(root);
@@ -61,8 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, ServicePorts,
     ::testing::Values(
         PortCase{"no ports give the framework's own", "[]", "tfjob-port:2222/TCP"},
-        PortCase{"a port of the user's comes along",
-                 R"([{"name":"metrics","containerPort":9090}])",
+        PortCase{"a port of the user's comes along", R"([{"name":"metrics","containerPort":9090}])",
                  "metrics:9090/TCP tfjob-port:2222/TCP"},
         PortCase{"the framework's port may be named by the user",
                  R"([{"name":"tfjob-port","containerPort":7777}])", "tfjob-port:7777/TCP"},

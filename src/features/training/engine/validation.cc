@@ -6,36 +6,33 @@
 
 #include "api/meta.h"
 #include "base/limits.h"
-#include "base/strings.h"
+#include "base/names.h"
 #include "features/training/engine/defaults.h"
 #include "features/training/engine/managed_by.h"
+#include "schema/causes.h"
 
 namespace skiff::training {
 namespace {
 
+using schema::duplicate;
+using schema::invalid;
+using schema::required;
+using schema::unsupported;
+
 // A service is named after each replica, and a service's name is a DNS label.
 constexpr std::size_t kLabelBytes = 63;
 
-bool is_dns_label(std::string_view text) {
-  if (text.empty() || text.size() > kLabelBytes) return false;
-  if (text.front() < 'a' || text.front() > 'z' || text.back() == '-') return false;
-  return std::ranges::all_of(
-      text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-}
-
 void check_name(const Job& job, std::vector<Cause>& causes) {
-  if (!is_dns_label(job.name)) {
-    causes.push_back(
-        invalid("metadata.name", job.name,
-                "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
-                "start with an alphabetic character, and end with an alphanumeric character"));
+  const json::value name(json::string(job.name));
+  if (const names::Complaint complaint = names::check_dns1035_label(job.name)) {
+    causes.push_back(invalid("metadata.name", name, *complaint));
     return;
   }
   for (const Role& role : job.roles) {
     if (role.replicas == 0) continue;
     const std::string longest = replica_name(job, role, role.replicas - 1);
     if (longest.size() <= kLabelBytes) continue;
-    causes.push_back(invalid("metadata.name", job.name,
+    causes.push_back(invalid("metadata.name", name,
                              fmt::format("too long: the replica {} would have a name of {} "
                                          "characters, and a name may have {}",
                                          longest, longest.size(), kLabelBytes)));
@@ -47,12 +44,13 @@ void check_managed_by(const Job& job, const api::Admission& context, std::vector
   const std::string field = "spec.runPolicy.managedBy";
   const std::string_view now = job.run.managed_by;
   if (!now.empty() && now != kOwnManager && now != kMultiKueue) {
-    causes.push_back(not_supported(field, now, {kOwnManager, kMultiKueue}));
+    causes.push_back(unsupported(field, json::string(now),
+                                 {std::string(kOwnManager), std::string(kMultiKueue)}));
   }
   if (context.old == nullptr) return;
   const std::string_view before =
       json::get_string(*context.old, {"spec", "runPolicy", "managedBy"});
-  if (before != now) causes.push_back(invalid(field, now, "field is immutable"));
+  if (before != now) causes.push_back(invalid(field, json::string(now), "field is immutable"));
 }
 
 void check_queue(const json::value& object, const api::Admission& context,
@@ -62,7 +60,7 @@ void check_queue(const json::value& object, const api::Admission& context,
     return json::get_string(job, {"spec", "runPolicy", "schedulingPolicy", "queue"});
   };
   if (queue(*context.old).empty() || queue(*context.old) == queue(object)) return;
-  causes.push_back(invalid("spec.runPolicy.schedulingPolicy.queue", queue(object),
+  causes.push_back(invalid("spec.runPolicy.schedulingPolicy.queue", json::string(queue(object)),
                            "field is immutable once set"));
 }
 
@@ -84,17 +82,15 @@ void check_containers(const JobKind& kind, const std::string& path, const json::
   causes.push_back(required(field, fmt::format("must hold a container named {}", kind.container)));
 }
 
-// A key of the replica map; empty where it names a role that this kind has.
+// Judges a key of the replica map; its path, for what is said about the role.
 std::string check_role_key(const JobKind& kind, std::string_view key,
                            std::vector<std::string_view>& seen, std::vector<Cause>& causes) {
-  const std::string path = role_path(kind, key);
+  std::string path = role_path(kind, key);
   const std::string_view role = canonical_role(kind, key);
   if (role.empty() || (role != key && !kind.roles_in_any_case)) {
-    causes.push_back(not_supported(path, key, kind.roles));
+    causes.push_back(unsupported(path, json::string(key), {kind.roles.begin(), kind.roles.end()}));
   } else if (std::ranges::find(seen, role) != seen.end()) {
-    causes.push_back({.field = path,
-                      .reason = "FieldValueDuplicate",
-                      .message = fmt::format("Duplicate value: \"{}\"", key)});
+    causes.push_back(duplicate(path, json::string(key)));
   } else {
     seen.push_back(role);
   }
@@ -114,51 +110,18 @@ void check_roles(const JobKind& kind, const json::value& object, std::vector<Cau
   for (const auto& [key, role] : roles) {
     const std::string path = check_role_key(kind, key, seen, causes);
     const std::int64_t replicas = json::get_int(role, {"replicas"}).value_or(1);
-    if (replicas < 0) {
-      causes.push_back(invalid(path + ".replicas", std::to_string(replicas),
-                               "must be greater than or equal to 0"));
-    }
     total += std::clamp<std::int64_t>(replicas, 0, kMost + 1);
     check_containers(kind, path, role, causes);
   }
   if (total > kMost) {
-    causes.push_back(invalid(map, std::to_string(total),
-                             fmt::format("a job may have {} replicas in all", kMost)));
+    causes.push_back(invalid(map, total, fmt::format("a job may have {} replicas in all", kMost)));
   }
 }
 
 }  // namespace
 
-Cause required(std::string field, std::string_view why) {
-  return {.field = std::move(field),
-          .reason = "FieldValueRequired",
-          .message = fmt::format("Required value: {}", why)};
-}
-
-Cause invalid(std::string field, std::string_view value, std::string_view why) {
-  return {.field = std::move(field),
-          .reason = "FieldValueInvalid",
-          .message = fmt::format("Invalid value: \"{}\": {}", value, why)};
-}
-
-Cause forbidden(std::string field, std::string_view why) {
-  return {.field = std::move(field),
-          .reason = "FieldValueForbidden",
-          .message = fmt::format("Forbidden: {}", why)};
-}
-
-Cause not_supported(std::string field, std::string_view value,
-                    const std::vector<std::string_view>& allowed) {
-  std::vector<std::string> quoted;
-  for (const std::string_view one : allowed) quoted.push_back(fmt::format("\"{}\"", one));
-  return {.field = std::move(field),
-          .reason = "FieldValueNotSupported",
-          .message = fmt::format("Unsupported value: \"{}\": supported values: {}", value,
-                                 join(quoted, ", "))};
-}
-
 std::string role_path(const JobKind& kind, std::string_view key) {
-  return fmt::format("spec.{}[{}]", kind.replicas_field, key);
+  return schema::entry(schema::child("spec", kind.replicas_field), key);
 }
 
 std::vector<Cause> validate_job(const JobKind& kind, const json::value& object,

@@ -17,13 +17,6 @@ namespace skiff::training {
 std::vector<Cause> validate_job(const JobKind& kind, const json::value& object,
                                 const api::Admission& context);
 
-// The forms of Kubernetes' field errors.
-Cause required(std::string field, std::string_view why);
-Cause invalid(std::string field, std::string_view value, std::string_view why);
-Cause forbidden(std::string field, std::string_view why);
-Cause not_supported(std::string field, std::string_view value,
-                    const std::vector<std::string_view>& allowed);
-
 // The path of a role in the spec: spec.tfReplicaSpecs[Worker].
 std::string role_path(const JobKind& kind, std::string_view key);
 

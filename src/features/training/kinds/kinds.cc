@@ -1,5 +1,6 @@
 #include "features/training/kinds/kinds.h"
 
+#include "features/training/engine/job_schema.h"
 #include "features/training/engine/validation.h"
 #include "features/training/kinds/pytorch/pytorch.h"
 #include "features/training/kinds/tensorflow/tensorflow.h"

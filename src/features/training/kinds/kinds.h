@@ -12,6 +12,7 @@ namespace skiff::training {
 struct Framework {
   const JobKind* job = nullptr;
   api::Kind api = {};
+  schema::Schema schema = {};  // of the whole object; api.schema is its name
 };
 
 std::vector<Framework> frameworks();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/meta.h"
+#include "base/check.h"
 #include "base/json.h"
 #include "features/training/engine/job_kind.h"
 #include "features/training/engine/labels.h"
@@ -42,12 +43,11 @@ class JobBuilder {
   }
 
   JobBuilder& role(std::string_view name, std::int64_t replicas, std::string_view restart = {}) {
-    json::value spec = {
-        {"replicas", replicas},
-        {"template",
-         {{"spec",
-           {{"containers",
-             json::array{json::object{{"name", kind_.container}, {"image", "train:1"}}}}}}}}};
+    json::value spec = {{"replicas", replicas},
+                        {"template",
+                         {{"spec",
+                           {{"containers", json::array{json::object{{"name", kind_.container},
+                                                                    {"image", "train:1"}}}}}}}}};
     if (!restart.empty()) json::set(spec, {"restartPolicy"}, json::string(restart));
     json::set(root_, {"spec", kind_.replicas_field, name}, std::move(spec));
     return *this;
@@ -89,25 +89,24 @@ inline json::value replica_pod(std::string_view role, std::int64_t index, std::s
             {"namespace", "team"},
             {"uid", fmt::format("{}-{}-{}", uid, role, index)},
             {"creationTimestamp", "2026-11-15T12:00:01Z"},
-            {"labels",
-             {{kRoleLabel, json::string(role)}, {kIndexLabel, std::to_string(index)}}}}},
+            {"labels", {{kRoleLabel, json::string(role)}, {kIndexLabel, std::to_string(index)}}}}},
           {"status", {{"phase", json::string(phase)}}}};
 }
 
 inline json::value replica_service(std::string_view role, std::int64_t index) {
   json::value service = replica_pod(role, index, "");
   json::set(service, {"kind"}, "Service");
-  json::set(service, {"metadata", "uid"}, fmt::format("service-{}-{}", role, index));
+  json::set(service, {"metadata", "uid"}, json::string(fmt::format("service-{}-{}", role, index)));
   service.as_object().erase("status");
   return service;
 }
 
 inline void set_exit_code(json::value& pod, std::string_view container, std::int64_t code) {
-  json::set(pod, {"status", "containerStatuses"},
-            json::array{json::object{
-                {"name", json::string(container)},
-                {"restartCount", 0},
-                {"state", {{"terminated", json::object{{"exitCode", code}}}}}}});
+  json::set(
+      pod, {"status", "containerStatuses"},
+      json::array{json::object{{"name", json::string(container)},
+                               {"restartCount", 0},
+                               {"state", {{"terminated", json::object{{"exitCode", code}}}}}}});
 }
 
 // The types of a status' conditions in their order, "!" before those that are not True.

@@ -91,8 +91,8 @@ class World {
     const std::string name(api::name(write.body));
     if (table.contains(name)) return false;
     json::value object = write.body;
-    json::set(object, {"metadata", "uid"}, fmt::format("made-{}", ++made_));
-    json::set(object, {"metadata", "creationTimestamp"}, rfc3339(now));
+    json::set(object, {"metadata", "uid"}, json::string(fmt::format("made-{}", ++made_)));
+    json::set(object, {"metadata", "creationTimestamp"}, json::string(rfc3339(now)));
     if (&table == &pods) json::set(object, {"status", "phase"}, "Pending");
     table[name] = std::move(object);
     return true;
@@ -104,7 +104,7 @@ class World {
     if (found == table.end() || api::uid(found->second) != write.uid) return false;
     // A pod whose program runs gets time to end; a node takes it away later.
     if (graceful && &table == &pods && read_running(found->second)) {
-      json::set(found->second, {"metadata", "deletionTimestamp"}, rfc3339(now));
+      json::set(found->second, {"metadata", "deletionTimestamp"}, json::string(rfc3339(now)));
     } else {
       table.erase(found);
     }

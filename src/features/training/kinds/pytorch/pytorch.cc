@@ -6,9 +6,15 @@
 
 #include "features/training/engine/validation.h"
 #include "features/training/kinds/pytorch/torch_env.h"
+#include "features/training/kinds/pytorch/torch_schema.h"
+#include "schema/causes.h"
 
 namespace skiff::training {
 namespace {
+
+using schema::forbidden;
+using schema::invalid;
+using schema::required;
 
 bool is_elastic(const Job& job) {
   const json::value* policy = json::find(job.spec(), {"elasticPolicy"});
@@ -41,7 +47,7 @@ void validate_master(const json::object& roles, std::vector<Cause>& causes) {
   if (!replicas) {
     causes.push_back(required(field, "must be 1"));
   } else if (*replicas != 1) {
-    causes.push_back(invalid(field, std::to_string(*replicas), "must be 1"));
+    causes.push_back(invalid(field, *replicas, "must be 1"));
   }
 }
 
@@ -56,7 +62,7 @@ void validate_elastic(const json::value& object, const json::object& roles,
   const auto least = json::get_int(*policy, {"minReplicas"});
   const auto most = json::get_int(*policy, {"maxReplicas"});
   if (least && most && *least > *most) {
-    causes.push_back(invalid("spec.elasticPolicy.minReplicas", std::to_string(*least),
+    causes.push_back(invalid("spec.elasticPolicy.minReplicas", *least,
                              fmt::format("must not be greater than maxReplicas, {}", *most)));
   }
   if (json::get_int(*policy, {"nProcPerNode"}) &&
@@ -72,7 +78,7 @@ void validate(const json::value& object, std::vector<Cause>& causes) {
   if (const json::value* worker = roles.if_contains("Worker")) {
     const auto replicas = json::get_int(*worker, {"replicas"});
     if (replicas && *replicas == 0) {
-      causes.push_back(invalid(role_path(pytorch(), "Worker") + ".replicas", "0",
+      causes.push_back(invalid(role_path(pytorch(), "Worker") + ".replicas", 0,
                                "must be greater than or equal to 1"));
     }
   }
@@ -96,6 +102,7 @@ const JobKind& pytorch() {
                              .restart = RestartPolicy::kOnFailure,
                              .env_in_every_container = true,
                              .reports_selector = true,
+                             .spec_schema = schema::build<PyTorchJobSpec>,
                              .environment = torch_environment,
                              .is_master = is_master,
                              .judge = judge,

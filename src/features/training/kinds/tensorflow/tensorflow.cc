@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "features/training/engine/defaults.h"
-#include "features/training/engine/validation.h"
 #include "features/training/kinds/tensorflow/tf_config.h"
+#include "features/training/kinds/tensorflow/tf_schema.h"
+#include "schema/causes.h"
 
 namespace skiff::training {
 namespace {
@@ -55,7 +56,7 @@ void validate(const json::value& object, std::vector<Cause>& causes) {
   };
   if (std::ranges::count_if(roles, is_chief) < 2) return;
   causes.push_back(
-      forbidden("spec.tfReplicaSpecs", "a job may have a Chief or a Master, not both"));
+      schema::forbidden("spec.tfReplicaSpecs", "a job may have a Chief or a Master, not both"));
 }
 
 }  // namespace
@@ -72,6 +73,7 @@ const JobKind& tensorflow() {
       .port = 2222,
       .restart = RestartPolicy::kNever,
       .roles_in_any_case = true,
+      .spec_schema = schema::build<TFJobSpec>,
       .environment = tf_environment,
       .is_master = is_master,
       .judge = judge,
