@@ -1,6 +1,6 @@
 #include "assembly/features.h"
 
-#include "api/core/kinds.h"
+#include "api/kinds.h"
 #include "api/skiff/image_mapping.h"
 #include "features/training/feature.h"
 
@@ -8,7 +8,7 @@ namespace skiff::assembly {
 
 Features all_features(schema::Registry& registry) {
   Features out;
-  out.kinds = api::core::kinds();
+  out.kinds = api::builtin_kinds();
   out.kinds.push_back(api::image_mapping_kind());
 
   training::Feature training = training::make();

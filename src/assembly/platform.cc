@@ -214,7 +214,10 @@ void Platform::start_node() {
                          .dns_address = process_.gateway,
                          .machine_env = machine_environment(),
                          .log = [](std::string line) { log_line(line); }});
-  pod_streams_ = node::make_pod_streams(*runtime_);
+  pod_streams_ = std::make_unique<node::PodLogs>(
+      *runtime_, [this](std::string_view pod, std::string_view container, int attempt) {
+        return agent_->running(pod, container, attempt);
+      });
   server_->set_pod_streams(pod_streams_.get());
 }
 
@@ -246,7 +249,10 @@ Result<void> Platform::listen() {
       const auto added = http_->add_listener({.address = process_.gateway, .port = http_->port(tls ? 0 : 1), .tls = tls});
       if (!added) log_line(added.error().message);
     }
-    auto dns = node::DnsServer::start({.address = process_.gateway}, [this] { return agent_->dns_records(); });
+    const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
+    auto dns = node::DnsServer::start({.address = process_.gateway,
+                                       .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
+                                       .records = [this] { return agent_->dns_records(); }});
     if (dns) {
       dns_ = std::move(*dns);
     } else {
