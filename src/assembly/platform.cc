@@ -6,12 +6,16 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "api/builtin.h"
+#include "api/meta.h"
+#include "base/check.h"
 #include "base/strings.h"
 #include "env/posix/entropy.h"
 #include "node/net/addresses.h"
 #include "node/pod_logs.h"
+#include "node/shutdown.h"
 #include "scheduler/controller.h"
 #include "webui/status_page.h"
 
@@ -97,6 +101,8 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
   SKIFF_ASSIGN(DataFolder folder, DataFolder::open(options.data));
   std::unique_ptr<Platform> platform(new Platform(std::move(folder), options));
   SKIFF_TRY(platform->open_store());
+  platform->choose_network();
+  SKIFF_TRY(platform->load_credentials());
   platform->make_server(std::move(ask_to_stop));
   SKIFF_TRY(platform->server_->bootstrap());
   platform->start_control();
@@ -111,12 +117,23 @@ Result<void> Platform::open_store() {
   return {};
 }
 
+Result<void> Platform::load_credentials() {
+  SKIFF_ASSIGN(const Address https, parse_address("--https", options_.https));
+  std::vector<std::string> names = {https.host};
+  if (!process_.gateway.empty()) names.push_back(process_.gateway);
+  std::erase_if(names, [](const std::string& name) { return name == "0.0.0.0" || name == "::"; });
+  SKIFF_ASSIGN(credentials_, load_or_make_credentials(folder_, names, clock_.now()));
+  return {};
+}
+
 void Platform::make_server(std::function<void(bool)> ask_to_stop) {
   env::posix::Entropy entropy;
   SKIFF_CHECK(store_ != nullptr, "the store is opened first");
   server_ = std::make_unique<apiserver::Server>(
       *store_, features_.kinds, registry_, clock_, entropy.seed(),
-      apiserver::ServerOptions{.version = kVersion, .auth = {.local_trust = options_.local_trust}});
+      apiserver::ServerOptions{
+          .version = kVersion,
+          .auth = {.admin_token = credentials_.token, .local_trust = options_.local_trust}});
   page_client_ = std::make_unique<client::LocalClient>(*server_, [this](auto fn) { loop_.post(std::move(fn)); });
   server_->add_route({.method = "GET", .prefix = "/", .handler = [this](const http::Request&) {
                         return webui::status_page(*page_client_, features_.job_kinds, kVersion, clock_.now());
@@ -174,7 +191,8 @@ Duration Platform::turn() {
   return std::min(wait, next_tick_ - now);
 }
 
-void Platform::start_node() {
+// Two Skiffs on one machine must not share a bridge or a subnet; each keeps what it chose first.
+void Platform::choose_network() {
   const std::string hash = net::sha256_hex(folder_.path()).substr(0, 6);
   mkdir(folder_.at("pods").c_str(), 0700);
   process_ = {.pods_folder = folder_.at("pods"),
@@ -198,6 +216,9 @@ void Platform::start_node() {
       process_.privileged = false;
     }
   }
+}
+
+void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
   node_client_ = std::make_unique<client::LocalClient>(*server_, [this](auto fn) { loop_.post(std::move(fn)); });
   std::map<std::string, std::string> capacity;
@@ -224,11 +245,6 @@ void Platform::start_node() {
 Result<void> Platform::listen() {
   SKIFF_ASSIGN(const Address https, parse_address("--https", options_.https));
   SKIFF_ASSIGN(const Address http, parse_address("--http", options_.http));
-  std::vector<std::string> names = {https.host};
-  if (!process_.gateway.empty()) names.push_back(process_.gateway);
-  std::erase_if(names, [](const std::string& name) { return name == "0.0.0.0" || name == "::"; });
-  SKIFF_ASSIGN(credentials_, load_or_make_credentials(folder_, names, clock_.now()));
-  server_->set_admin_token(credentials_.token);
   SKIFF_ASSIGN(http_, net::Server::start(
                           {.listeners = {{.address = https.host, .port = https.port, .tls = true},
                                          {.address = http.host, .port = http.port, .trust_local = options_.local_trust}},
@@ -270,12 +286,23 @@ std::string Platform::summary() const {
                      options_.data == folder_.path() ? "" : " --data " + folder_.path());
 }
 
+void Platform::stop_pods() {
+  static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+  node::ShutdownOptions options{.elapsed = [this] { return clock_.elapsed(); },
+                                .sleep = [](Duration wait) { std::this_thread::sleep_for(wait); }};
+  if (const auto pods = page_client_->list(kPods, "", {})) {
+    for (const Object& pod : pods->items) {
+      const auto grace = json::get_int(*pod, {"spec", "terminationGracePeriodSeconds"}).value_or(30);
+      options.graces[std::string(api::uid(*pod))] = std::chrono::seconds(grace);
+    }
+  }
+  node::stop_all_pods(*runtime_, options);
+}
+
 void Platform::stop(bool keep_pods) {
   if (std::exchange(stopped_, true)) return;
-  if (agent_) {
-    if (!keep_pods) agent_->stop_pods();
-    agent_->stop();
-  }
+  if (agent_) agent_->stop();
+  if (runtime_ && !keep_pods) stop_pods();
   http_.reset();
   dns_.reset();
   garbage_watch_.reset();

@@ -44,10 +44,13 @@ class Platform {
   Platform(DataFolder folder, cli::UpOptions options);
 
   Result<void> open_store();
+  void choose_network();
+  Result<void> load_credentials();
   void make_server(std::function<void(bool)> ask_to_stop);
   Result<void> listen();
   void start_control();
   void start_node();
+  void stop_pods();
   http::Response status_json();
   Duration turn();
 
