@@ -64,7 +64,9 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (!api::resource_version(object).empty()) {
     return fail(Code::kBadRequest, "resourceVersion should not be set on objects to be created");
   }
-  if (kind.resource().namespaced) SKIFF_TRY(check_namespace(txn, request));
+  if (kind.resource().namespaced) {
+    SKIFF_TRY(check_namespace(txn, request));
+  }
 
   Outcome outcome{.status = 201};
   SKIFF_TRY(check_unknown(request, object, outcome.warnings));

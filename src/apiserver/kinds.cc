@@ -109,7 +109,7 @@ KindTable::KindTable(const std::vector<api::Kind>& built_in,
          .storage_version = first == nullptr ? kind.resource.version : first->resource().version});
   }
   for (const Object& definition : definitions) add_definition(*definition);
-  for (Group& group : groups_) std::ranges::stable_sort(group.versions, version_before);
+  for (Group& group : groups_) std::ranges::sort(group.versions, version_before);
 }
 
 void KindTable::add(ServedKind kind) {

@@ -88,7 +88,9 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
                      .name = route.name,
                      .subresource = route.subresource};
   SKIFF_TRY(read_options(url, write));
-  if (route.verb == Verb::kPatch) SKIFF_ASSIGN(write.patch, patch_type(request, kind));
+  if (route.verb == Verb::kPatch) {
+    SKIFF_ASSIGN(write.patch, patch_type(request, kind));
+  }
   SKIFF_ASSIGN(json::value body, parse_body(request));
   if (route.verb == Verb::kDelete || route.verb == Verb::kDeleteCollection) {
     SKIFF_TRY(read_delete_options(body, url, write));
