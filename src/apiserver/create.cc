@@ -40,8 +40,8 @@ Result<void> Writes::choose_name(Transaction& txn, const WriteRequest& request,
   }
   const std::string_view prefix = json::get_string(object, {"metadata", "generateName"});
   if (prefix.empty()) {
-    return std::unexpected(invalid(
-        resource, "", {required("metadata.name", "name or generateName is required")}));
+    return std::unexpected(
+        invalid(resource, "", {required("metadata.name", "name or generateName is required")}));
   }
   const std::string start(prefix.substr(0, kGeneratedPrefixBytes));
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {

@@ -77,9 +77,8 @@ std::vector<SubresourceInfo> subresources(const ServedKind& kind) {
     out.push_back({.name = "finalize", .kind = "Namespace", .verbs = {"update"}});
   }
   if (kind.kind.has_status) {
-    out.push_back({.name = "status",
-                   .kind = kind.resource().kind,
-                   .verbs = {"get", "patch", "update"}});
+    out.push_back(
+        {.name = "status", .kind = kind.resource().kind, .verbs = {"get", "patch", "update"}});
   }
   return out;
 }

@@ -40,8 +40,10 @@ std::string_view qos_class(const json::value& pod) {
 
 json::object condition(std::string_view type, std::string_view reason, std::string_view message,
                        const std::string& now) {
-  return {{"type", json::string(type)},         {"status", "True"},
-          {"lastTransitionTime", json::string(now)}, {"reason", json::string(reason)},
+  return {{"type", json::string(type)},
+          {"status", "True"},
+          {"lastTransitionTime", json::string(now)},
+          {"reason", json::string(reason)},
           {"message", json::string(message)}};
 }
 

@@ -95,9 +95,9 @@ json::object SchemaGate::components(const ServedKind& kind, std::string& name) c
   json::object out;
   const schema::SchemaPtr schema = schema_of(kind);
   name = kind.custom || kind.kind.schema.empty() ? custom_name(kind.resource()) : kind.kind.schema;
-  out[name] = schema ? schema::to_openapi(*schema)
-                     : json::object{{"type", "object"},
-                                    {"x-kubernetes-preserve-unknown-fields", true}};
+  out[name] =
+      schema ? schema::to_openapi(*schema)
+             : json::object{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
   std::vector<std::string> open;
   collect_references(out[name], open);
   while (!open.empty()) {

@@ -193,9 +193,9 @@ TEST(Status, ChangesOnlyTheStatus) {
 TEST(Patch, KnowsThreeFormsAndRefusesApply) {
   World world;
   world.call("POST", World::pods(), world.pod("a"));
-  auto [status, pod] = world.call("PATCH", World::pods("/a?fieldManager=kubectl-label"),
-                                  R"({"metadata":{"labels":{"x":"y"}}})",
-                                  "application/merge-patch+json");
+  auto [status, pod] =
+      world.call("PATCH", World::pods("/a?fieldManager=kubectl-label"),
+                 R"({"metadata":{"labels":{"x":"y"}}})", "application/merge-patch+json");
   EXPECT_EQ(status, 200) << world.last.body;
   EXPECT_EQ(api::label(pod, "x"), "y");
   std::tie(status, pod) = world.call(
@@ -211,15 +211,15 @@ TEST(Patch, KnowsThreeFormsAndRefusesApply) {
                  "application/json-patch+json");
   EXPECT_EQ(status, 200);
   EXPECT_EQ(api::label(pod, "x"), "");
-  EXPECT_EQ(world.call("PATCH", World::pods("/a"), "{}", "application/apply-patch+yaml").first, 415);
+  EXPECT_EQ(world.call("PATCH", World::pods("/a"), "{}", "application/apply-patch+yaml").first,
+            415);
 }
 
 TEST(Delete, RemovesAnUnscheduledPodAtOnce) {
   World world;
   world.call("POST", World::pods(), world.pod("p"));
-  const auto [status, answer] =
-      world.call("DELETE", World::pods("/p"),
-                 R"({"gracePeriodSeconds":0,"propagationPolicy":"Background"})");
+  const auto [status, answer] = world.call(
+      "DELETE", World::pods("/p"), R"({"gracePeriodSeconds":0,"propagationPolicy":"Background"})");
   EXPECT_EQ(status, 200);
   EXPECT_EQ(api::kind(answer), "Pod");
   EXPECT_EQ(json::get_int(answer, {"metadata", "deletionGracePeriodSeconds"}), 0);
@@ -234,11 +234,13 @@ TEST(Delete, RemovesAnUnscheduledPodAtOnce) {
 TEST(Delete, LeavesABoundPodToItsAgentForTheGraceTime) {
   World world;
   world.call("POST", World::pods(), world.pod("p"));
-  EXPECT_EQ(world.call("POST", World::pods("/p/binding"), R"({"target":{"name":"n1"}})").first, 201);
+  EXPECT_EQ(world.call("POST", World::pods("/p/binding"), R"({"target":{"name":"n1"}})").first,
+            201);
   const json::value bound = world.call("GET", World::pods("/p")).second;
   EXPECT_EQ(text(bound, {"spec", "nodeName"}), "n1");
   EXPECT_TRUE(api::condition_true(bound, "PodScheduled"));
-  EXPECT_EQ(world.call("POST", World::pods("/p/binding"), R"({"target":{"name":"n2"}})").first, 409);
+  EXPECT_EQ(world.call("POST", World::pods("/p/binding"), R"({"target":{"name":"n2"}})").first,
+            409);
 
   const auto [status, answer] = world.call("DELETE", World::pods("/p"));
   EXPECT_EQ(status, 200);
@@ -257,10 +259,16 @@ TEST(Delete, WaitsForFinalizersAndAllowsNoNewOnes) {
   auto [status, object] = world.call("GET", maps + "/a");
   EXPECT_EQ(status, 200);
   EXPECT_TRUE(api::deleting(object));
-  EXPECT_EQ(world.call("PATCH", maps + "/a", R"({"metadata":{"finalizers":["x/y","x/z"]}})",
-                       "application/merge-patch+json").first, 422);
-  EXPECT_EQ(world.call("PATCH", maps + "/a", R"({"metadata":{"finalizers":null}})",
-                       "application/merge-patch+json").first, 200);
+  EXPECT_EQ(world
+                .call("PATCH", maps + "/a", R"({"metadata":{"finalizers":["x/y","x/z"]}})",
+                      "application/merge-patch+json")
+                .first,
+            422);
+  EXPECT_EQ(world
+                .call("PATCH", maps + "/a", R"({"metadata":{"finalizers":null}})",
+                      "application/merge-patch+json")
+                .first,
+            200);
   EXPECT_EQ(world.call("GET", maps + "/a").first, 404);
 }
 
@@ -316,8 +324,9 @@ TEST(Definitions, AreServedAtOnce) {
   unversioned.at("metadata").as_object().erase("resourceVersion");
   EXPECT_EQ(world.call("PUT", boats + "/a", json::serialize(unversioned)).first, 422);
 
-  world.call("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
-                       "boats.sea.example.org");
+  world.call("DELETE",
+             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+             "boats.sea.example.org");
   world.collect();
   EXPECT_EQ(world.call("GET", boats + "/a").first, 404);
   EXPECT_TRUE(world.store->list("boats.sea.example.org").entries.empty());
@@ -327,10 +336,14 @@ TEST(Definitions, AreServedAtOnce) {
 TEST(Transact, IsAllOrNone) {
   World world;
   const api::Resource maps{.version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
-  const client::Write first{.resource = maps, .ns = "default",
+  const client::Write first{.resource = maps,
+                            .ns = "default",
                             .body = json::parse(R"({"metadata":{"name":"a"}})").value()};
-  client::Write second{.verb = client::Verb::kMergePatch, .resource = maps, .ns = "default",
-                       .name = "a", .body = json::parse(R"({"data":{"k":"v"}})").value()};
+  client::Write second{.verb = client::Verb::kMergePatch,
+                       .resource = maps,
+                       .ns = "default",
+                       .name = "a",
+                       .body = json::parse(R"({"data":{"k":"v"}})").value()};
   const store::Revision before = world.store->revision();
   auto results = world.server->transact({first, second});
   ASSERT_EQ(results.size(), 2u);

@@ -57,7 +57,8 @@ inline std::vector<api::Kind> test_kinds() {
 class World {
  public:
   explicit World(ServerOptions options = {}) {
-    auto opened = store::Store::open(store::open_memory_journal(disk_), store::Store::Writer::kManual);
+    auto opened =
+        store::Store::open(store::open_memory_journal(disk_), store::Store::Writer::kManual);
     EXPECT_TRUE(opened);
     store = std::move(*opened);
     options.auth.admin_token = "secret";
@@ -71,8 +72,8 @@ class World {
 
   http::Request request(std::string method, std::string target, std::string body = {},
                         std::string type = "application/json", std::string accept = {}) const {
-    http::Request out{.method = std::move(method), .target = std::move(target),
-                      .body = std::move(body)};
+    http::Request out{
+        .method = std::move(method), .target = std::move(target), .body = std::move(body)};
     out.headers = {{"Authorization", "Bearer secret"}, {"Host", "localhost:7420"}};
     out.headers.emplace_back("Content-Type", std::move(type));
     if (!accept.empty()) out.headers.emplace_back("Accept", std::move(accept));
@@ -81,8 +82,7 @@ class World {
 
   // The answer as a client sees it: after what it depends on is on disk.
   std::pair<int, json::value> call(std::string method, std::string target, std::string body = {},
-                                   std::string type = "application/json",
-                                   std::string accept = {}) {
+                                   std::string type = "application/json", std::string accept = {}) {
     last = server->handle(request(std::move(method), std::move(target), std::move(body),
                                   std::move(type), std::move(accept)));
     flush();
