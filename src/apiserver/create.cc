@@ -80,8 +80,8 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   metadata["creationTimestamp"] = now;
   metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
-  prepare_new(kind, object, now);
   gate_.set_defaults(kind, object);
+  prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
 
   std::vector<Cause> causes = check_metadata(kind, object);

@@ -10,49 +10,13 @@
 #include <vector>
 
 #include "api/builtin.h"
+#include "api/kinds.h"
 #include "apiserver/server.h"
 #include "env/sim/clock.h"
 #include "schema/registry.h"
 #include "store/memory_journal.h"
 
 namespace skiff::apiserver {
-
-inline std::vector<api::Kind> test_kinds() {
-  const auto kind = [](std::string group, std::string plural, std::string name, bool namespaced,
-                       std::string schema) {
-    api::Kind out;
-    out.resource = {.group = std::move(group),
-                    .version = "v1",
-                    .plural = std::move(plural),
-                    .kind = std::move(name),
-                    .namespaced = namespaced};
-    out.schema = std::move(schema);
-    return out;
-  };
-  api::Kind space = kind("", "namespaces", "Namespace", false, "io.k8s.api.core.v1.Namespace");
-  space.has_status = true;
-  space.short_names = {"ns"};
-  api::Kind pod = kind("", "pods", "Pod", true, "io.k8s.api.core.v1.Pod");
-  pod.has_status = true;
-  pod.short_names = {"po"};
-  pod.selectable = {"status.phase", "spec.nodeName"};
-  pod.columns = {{.name = "Status", .type = "string", .json_path = ".status.phase"},
-                 {.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"},
-                 {.name = "Node", .type = "string", .json_path = ".spec.nodeName", .priority = 1}};
-  api::Kind event = kind("", "events", "Event", true, "io.k8s.api.core.v1.Event");
-  event.lazy = true;
-  event.selectable = {"involvedObject.name", "involvedObject.namespace", "involvedObject.uid"};
-  api::Kind definition =
-      kind("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", false,
-           "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
-  definition.has_status = true;
-  return {space,
-          pod,
-          kind("", "configmaps", "ConfigMap", true, "io.k8s.api.core.v1.ConfigMap"),
-          kind("", "services", "Service", true, "io.k8s.api.core.v1.Service"),
-          event,
-          definition};
-}
 
 class World {
  public:
@@ -62,7 +26,8 @@ class World {
     EXPECT_TRUE(opened);
     store = std::move(*opened);
     options.auth.admin_token = "secret";
-    server = std::make_unique<Server>(*store, test_kinds(), registry, clock, 7, std::move(options));
+    server = std::make_unique<Server>(*store, api::builtin_kinds(), registry, clock, 7,
+                                      std::move(options));
     const auto ready = server->bootstrap();
     EXPECT_TRUE(ready) << ready.error().message;
     flush();
