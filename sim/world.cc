@@ -114,10 +114,8 @@ std::optional<std::string> World::run() {
       backend_->flush();
       people_at = clock_.elapsed() + std::chrono::seconds(1 + random_.below(60));
     }
-    if (!options_.faults.empty() && clock_.elapsed() >= strike_at) {
-      const Fault& fault = *options_.faults[random_.below(options_.faults.size())];
-      say(fault.name);
-      fault.strike(*this, random_);
+    if (clock_.elapsed() >= strike_at) {
+      strike();
       strike_at = clock_.elapsed() +
                   options_.strike_every * static_cast<std::int64_t>(1 + random_.below(2));
     }
@@ -138,6 +136,13 @@ std::optional<std::string> World::run() {
     advance(deadline - clock_.elapsed());
   }
   return failure_;
+}
+
+void World::strike() {
+  if (options_.faults.empty()) return;
+  const Fault& fault = *options_.faults[random_.below(options_.faults.size())];
+  say(fault.name);
+  fault.strike(*this, random_);
 }
 
 void World::round(bool calm) {

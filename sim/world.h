@@ -62,6 +62,7 @@ class World {
 
  private:
   void start_controllers();
+  void strike();
   void round(bool calm);
   void act(bool calm);
   void check();
