@@ -1,0 +1,233 @@
+#include "features/training/engine/plan.h"
+
+#include <fmt/format.h>
+
+#include "api/meta.h"
+#include "features/training/engine/active_deadline.h"
+#include "features/training/engine/backoff_limit.h"
+#include "features/training/engine/completion.h"
+#include "features/training/engine/conditions.h"
+#include "features/training/engine/defaults.h"
+#include "features/training/engine/draft.h"
+#include "features/training/engine/history.h"
+#include "features/training/engine/managed_by.h"
+#include "features/training/engine/notes.h"
+#include "features/training/engine/observe.h"
+#include "features/training/engine/pod_template.h"
+#include "features/training/engine/replica_statuses.h"
+#include "features/training/engine/services.h"
+#include "features/training/engine/suspension.h"
+
+namespace skiff::training {
+namespace {
+
+Draft start(const JobKind& kind, const control::Observed& observed, Time now) {
+  static const std::vector<Object> kNone;
+  Draft draft{.job = read_job(kind, *observed.root), .now = now};
+  draft.replicas = sort_replicas(draft.job, observed.owned.empty() ? kNone : observed.owned[0],
+                                 observed.owned.size() < 2 ? kNone : observed.owned[1]);
+  draft.status = json::get_object(*observed.root, {"status"});
+  return draft;
+}
+
+void greet(Draft& draft) {
+  if (has_condition(draft.status, kCreated)) return;
+  const Job& job = draft.job;
+  set_condition(draft.status,
+                {kCreated, true, condition_reason(job, "Created"),
+                 fmt::format("{} {} is created.", job.kind->resource.kind, job.name)},
+                draft.now);
+  note_template_policies(job, draft.plan.notes);
+}
+
+void note_ends(Draft& draft, const Findings& findings) {
+  for (const Ended& end : findings.ended) {
+    const RoleCount& count = findings.counts[end.role];
+    const json::value* known =
+        json::find(draft.status, {"replicaStatuses", count.role->name, "failed"});
+    const bool told = known != nullptr && known->is_int64() && known->get_int64() >= count.failed;
+    if (end.final_failure && told) continue;
+    draft.plan.notes.push_back(exit_note(draft.job, api::name(*end.pod), end.code));
+  }
+}
+
+// The sentence that says why the job has failed; empty where it has not.
+std::string failure(const Draft& draft, const Findings& findings, const History& history,
+                    const Deadline& deadline) {
+  const Job& job = draft.job;
+  for (std::size_t r = 0; r < job.roles.size(); ++r) {
+    const Role& role = job.roles[r];
+    if (findings.final_failures[r] == 0 || job.kind->tolerates_failure(job, role)) continue;
+    return fmt::format("{} has failed because {} {} replica(s) failed.", subject(job),
+                       findings.final_failures[r], role.name);
+  }
+  const RestartCount restarts{
+      .replaced = history.restarts,
+      .to_replace = static_cast<std::int64_t>(findings.failed.size() + findings.lost.size()),
+      .in_place = findings.in_place_restarts};
+  if (backoff_exceeded(job.run.backoff_limit, restarts)) {
+    return fmt::format("{} has failed because it has reached the specified backoff limit.",
+                       subject(job));
+  }
+  if (deadline.exceeded) {
+    return fmt::format("{} has failed because it was active longer than specified deadline.",
+                       subject(job));
+  }
+  return {};
+}
+
+void say_restarting(Draft& draft, const Findings& findings) {
+  for (std::size_t r = 0; r < draft.job.roles.size(); ++r) {
+    if (findings.replacing[r] == 0) continue;
+    const std::string message =
+        fmt::format("{} is restarting because {} {} replica(s) failed.", subject(draft.job),
+                    findings.replacing[r], draft.job.roles[r].name);
+    set_condition(draft.status,
+                  {kRestarting, true, condition_reason(draft.job, "Restarting"), message},
+                  draft.now);
+    draft.note(true, "Restarting", message);
+  }
+}
+
+void say_running(Draft& draft) {
+  set_condition(draft.status,
+                {kRunning, true, condition_reason(draft.job, "Running"),
+                 fmt::format("{} is running.", subject(draft.job))},
+                draft.now);
+}
+
+void remove_surplus(Draft& draft, const Findings& findings) {
+  for (const json::value* pod : draft.replicas.surplus_pods) draft.delete_pod(*pod);
+  for (const json::value* pod : findings.leftovers) draft.delete_pod(*pod);
+  for (const json::value* service : draft.replicas.surplus_services) draft.delete_service(*service);
+}
+
+// The next attempt of what has failed or was lost. A failed pod keeps the name until it is gone, so
+// its successor is made by a later plan; that of a lost one at once.
+void give_up_attempts(Draft& draft, const Findings& findings, History& history) {
+  for (const Place& place : findings.failed) {
+    const RoleSlots& role = draft.replicas.roles[place.role];
+    history.replace(role.role->name, place.index);
+    draft.delete_pod(*role.slots[static_cast<std::size_t>(place.index)].pod.object);
+  }
+  for (const Place& place : findings.lost) {
+    history.replace(draft.job.roles[place.role].name, place.index);
+  }
+}
+
+std::size_t environment_bytes(const json::value& pod) {
+  std::size_t bytes = 0;
+  for (const json::value& container : json::get_array(pod, {"spec", "containers"})) {
+    for (const json::value& var : json::get_array(container, {"env"})) {
+      bytes += json::get_string(var, {"value"}).size();
+    }
+  }
+  return bytes;
+}
+
+void create_services(Draft& draft) {
+  for (const RoleSlots& role : draft.replicas.roles) {
+    for (std::size_t i = 0; i < role.slots.size(); ++i) {
+      if (role.slots[i].service != nullptr) continue;
+      draft.create_service(render_service(draft.job, *role.role, static_cast<std::int64_t>(i)));
+      if (draft.created_services.size() < kPodsPerPlan) continue;
+      draft.look_again_after(Duration::zero());
+      return;
+    }
+  }
+}
+
+void create_pods(Draft& draft, const Findings& findings, History& history) {
+  if (findings.missing.empty() && findings.lost.empty()) return;
+  std::int64_t succeeded = 0;
+  for (const RoleCount& count : findings.counts) succeeded += count.succeeded;
+  const PodContext context = pod_context(draft.job, succeeded);
+  std::size_t bytes = 0;
+  for (const std::vector<Place>* places : {&findings.lost, &findings.missing}) {
+    for (const Place& place : *places) {
+      if (draft.created_pods.size() >= kPodsPerPlan || bytes >= kEnvironmentBytesPerPlan) {
+        draft.look_again_after(Duration::zero());
+        return;
+      }
+      const Role& role = draft.job.roles[place.role];
+      RoleHistory& past = history.role(role.name);
+      json::value pod = render_pod(context, role, place.index, past.attempt(place.index));
+      bytes += environment_bytes(pod);
+      draft.create_pod(std::move(pod));
+      past.started.insert(place.index);
+    }
+  }
+}
+
+// A job that is neither finished nor suspended: the policies in their order.
+void run(Draft& draft) {
+  const Job& job = draft.job;
+  if (!draft.status.contains("startTime")) draft.status["startTime"] = rfc3339(draft.now);
+  History history = read_history(draft.status);
+  const Findings findings = observe(job, draft.replicas, history);
+  note_ends(draft, findings);
+  write_replica_statuses(job, findings.counts, draft.status);
+
+  const Verdict verdict = job.kind->judge(job, findings.states);
+  const json::value* started = draft.status.if_contains("startTime");
+  const Deadline deadline = check_deadline(
+      job.run.active_deadline,
+      started->is_string() ? parse_time(json::view(started->get_string())) : std::nullopt,
+      draft.now);
+  if (verdict.succeeded) {
+    succeed(draft);
+  } else if (std::string why = failure(draft, findings, history, deadline); !why.empty()) {
+    fail_job(draft, std::move(why));
+  } else {
+    remove_surplus(draft, findings);
+    give_up_attempts(draft, findings, history);
+    create_services(draft);
+    create_pods(draft, findings, history);
+    say_restarting(draft, findings);
+    const bool restarting = !findings.failed.empty() || !findings.lost.empty();
+    if (verdict.running && !restarting) say_running(draft);
+    if (deadline.look_again_after) draft.look_again_after(*deadline.look_again_after);
+  }
+  write_history(history, draft.status);
+}
+
+}  // namespace
+
+const api::Resource& pod_resource() {
+  static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+  return kPods;
+}
+
+const api::Resource& service_resource() {
+  static const api::Resource kServices{.version = "v1", .plural = "services", .kind = "Service"};
+  return kServices;
+}
+
+control::Plan plan_job(const JobKind& kind, const control::Observed& observed, Time now) {
+  if (api::deleting(*observed.root)) return {};
+  Draft draft = start(kind, observed, now);
+  if (!managed_here(draft.job.run.managed_by)) return {};
+  if (finished(draft.status)) {
+    after_end(draft);
+  } else {
+    greet(draft);
+    if (draft.job.run.suspend) {
+      suspend(draft);
+    } else {
+      resume(draft);
+      run(draft);
+    }
+  }
+  return finish(std::move(draft));
+}
+
+control::Controller make_controller(const JobKind& kind) {
+  return {.name = kind.controller,
+          .root = kind.resource,
+          .owned = {pod_resource(), service_resource()},
+          .plan = [&kind](const control::Observed& observed, Time now) {
+            return plan_job(kind, observed, now);
+          }};
+}
+
+}  // namespace skiff::training

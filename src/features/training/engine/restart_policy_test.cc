@@ -1,0 +1,57 @@
+#include "features/training/engine/restart_policy.h"
+
+#include <gtest/gtest.h>
+
+#include "features/training/engine/replicas.h"
+
+namespace skiff::training {
+namespace {
+
+struct Case {
+  const char* sentence;
+  RestartPolicy policy;
+  std::int64_t code;
+  AfterFailure expected;
+};
+
+class AfterAFailure : public ::testing::TestWithParam<Case> {};
+
+TEST_P(AfterAFailure, Decides) {
+  EXPECT_EQ(after_failure(GetParam().policy, GetParam().code), GetParam().expected)
+      << GetParam().sentence;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, AfterAFailure,
+    ::testing::Values(Case{"Always replaces whatever the code", RestartPolicy::kAlways, 1,
+                           AfterFailure::kReplace},
+                      Case{"OnFailure replaces whatever the code", RestartPolicy::kOnFailure, 1,
+                           AfterFailure::kReplace},
+                      Case{"OnFailure replaces what a signal ended", RestartPolicy::kOnFailure, 137,
+                           AfterFailure::kReplace},
+                      Case{"Never leaves it", RestartPolicy::kNever, 1, AfterFailure::kFinal},
+                      Case{"Never leaves what a signal ended too", RestartPolicy::kNever, 137,
+                           AfterFailure::kFinal},
+                      Case{"ExitCode leaves a program that gave up", RestartPolicy::kExitCode, 1,
+                           AfterFailure::kFinal},
+                      Case{"ExitCode leaves the highest code of a program's own",
+                           RestartPolicy::kExitCode, 127, AfterFailure::kFinal},
+                      Case{"ExitCode replaces from 128 on", RestartPolicy::kExitCode, 128,
+                           AfterFailure::kReplace},
+                      Case{"ExitCode replaces what was killed", RestartPolicy::kExitCode, 137,
+                           AfterFailure::kReplace},
+                      Case{"ExitCode replaces what left no code", RestartPolicy::kExitCode,
+                           kNoExitCode, AfterFailure::kReplace}));
+
+TEST(PodRestartPolicy, IsTheRolesOwn) {
+  EXPECT_EQ(pod_restart_policy(RestartPolicy::kAlways), "Always");
+  EXPECT_EQ(pod_restart_policy(RestartPolicy::kOnFailure), "OnFailure");
+  EXPECT_EQ(pod_restart_policy(RestartPolicy::kNever), "Never");
+}
+
+TEST(PodRestartPolicy, IsNeverForExitCodeSoThatTheCodeCanBeSeen) {
+  EXPECT_EQ(pod_restart_policy(RestartPolicy::kExitCode), "Never");
+}
+
+}  // namespace
+}  // namespace skiff::training

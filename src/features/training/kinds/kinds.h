@@ -1,0 +1,20 @@
+// The list of training frameworks. A new one is a folder beside this file and a line in kinds.cc.
+#pragma once
+
+#include <vector>
+
+#include "api/kind.h"
+#include "features/training/engine/job_kind.h"
+
+namespace skiff::training {
+
+// A framework's job as the engine sees it and as the API serves it.
+struct Framework {
+  const JobKind* job = nullptr;
+  api::Kind api = {};
+  schema::Schema schema = {};  // of the whole object; api.schema is its name
+};
+
+std::vector<Framework> frameworks();
+
+}  // namespace skiff::training

@@ -1,0 +1,114 @@
+#include "features/training/kinds/pytorch/pytorch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "features/training/engine/validation.h"
+#include "features/training/kinds/pytorch/torch_env.h"
+#include "features/training/kinds/pytorch/torch_schema.h"
+#include "schema/causes.h"
+
+namespace skiff::training {
+namespace {
+
+using schema::forbidden;
+using schema::invalid;
+using schema::required;
+
+bool is_elastic(const Job& job) {
+  const json::value* policy = json::find(job.spec(), {"elasticPolicy"});
+  return policy != nullptr && policy->is_object();
+}
+
+bool is_master(const Job& job, const Role& role, std::int64_t index) {
+  if (job.role("Master") != nullptr) return role.name == "Master";
+  return index == 0;
+}
+
+Verdict judge(const Job& job, std::span<const RoleState> roles) {
+  const Role* master = job.role("Master");
+  const Role* decisive = master == nullptr ? job.role("Worker") : master;
+  if (decisive == nullptr) return {};
+  const RoleState& state = *std::ranges::find(roles, decisive, &RoleState::role);
+  const bool all = decisive->replicas > 0 && state.succeeded >= decisive->replicas;
+  // Elastic workers end together: the first to end says that the training has.
+  const bool any = master == nullptr && is_elastic(job) && state.succeeded > 0;
+  return {.succeeded = all || any, .running = state.running > 0};
+}
+
+bool tolerates_failure(const Job&, const Role&) { return false; }
+
+void validate_master(const json::object& roles, std::vector<Cause>& causes) {
+  const json::value* master = roles.if_contains("Master");
+  if (master == nullptr) return;
+  const std::string field = role_path(pytorch(), "Master") + ".replicas";
+  const auto replicas = json::get_int(*master, {"replicas"});
+  if (!replicas) {
+    causes.push_back(required(field, "must be 1"));
+  } else if (*replicas != 1) {
+    causes.push_back(invalid(field, *replicas, "must be 1"));
+  }
+}
+
+void validate_elastic(const json::value& object, const json::object& roles,
+                      std::vector<Cause>& causes) {
+  const json::value* policy = json::find(object, {"spec", "elasticPolicy"});
+  if (policy == nullptr || !policy->is_object()) return;
+  if (!roles.contains("Worker")) {
+    causes.push_back(
+        required(role_path(pytorch(), "Worker"), "an elasticPolicy needs a Worker role"));
+  }
+  const auto least = json::get_int(*policy, {"minReplicas"});
+  const auto most = json::get_int(*policy, {"maxReplicas"});
+  if (least && most && *least > *most) {
+    causes.push_back(invalid("spec.elasticPolicy.minReplicas", *least,
+                             fmt::format("must not be greater than maxReplicas, {}", *most)));
+  }
+  if (json::get_int(*policy, {"nProcPerNode"}) &&
+      json::find(object, {"spec", "nprocPerNode"}) != nullptr) {
+    causes.push_back(forbidden("spec.elasticPolicy.nProcPerNode",
+                               "must not be used together with spec.nprocPerNode"));
+  }
+}
+
+void validate(const json::value& object, std::vector<Cause>& causes) {
+  const json::object& roles = json::get_object(object, {"spec", "pytorchReplicaSpecs"});
+  validate_master(roles, causes);
+  if (const json::value* worker = roles.if_contains("Worker")) {
+    const auto replicas = json::get_int(*worker, {"replicas"});
+    if (replicas && *replicas == 0) {
+      causes.push_back(invalid(role_path(pytorch(), "Worker") + ".replicas", 0,
+                               "must be greater than or equal to 1"));
+    }
+  }
+  validate_elastic(object, roles, causes);
+}
+
+}  // namespace
+
+const JobKind& pytorch() {
+  static const JobKind kKind{.resource = {.group = "kubeflow.org",
+                                          .version = "v1",
+                                          .plural = "pytorchjobs",
+                                          .kind = "PyTorchJob"},
+                             .singular = "pytorchjob",
+                             .controller = "pytorchjob-controller",
+                             .replicas_field = "pytorchReplicaSpecs",
+                             .roles = {"Master", "Worker"},
+                             .container = "pytorch",
+                             .port_name = "pytorchjob-port",
+                             .port = 23456,
+                             .restart = RestartPolicy::kOnFailure,
+                             .env_in_every_container = true,
+                             .reports_selector = true,
+                             .spec_schema = schema::build<PyTorchJobSpec>,
+                             .environment = torch_environment,
+                             .is_master = is_master,
+                             .judge = judge,
+                             .tolerates_failure = tolerates_failure,
+                             .validate = validate};
+  return kKind;
+}
+
+}  // namespace skiff::training
