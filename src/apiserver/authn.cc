@@ -73,8 +73,7 @@ bool Authenticator::right_token(std::string_view token) const {
 }
 
 Identity Authenticator::administrator() const {
-  return {.user = options_.admin_user,
-          .groups = {std::string(kMasters), "system:authenticated"}};
+  return {.user = options_.admin_user, .groups = {std::string(kMasters), "system:authenticated"}};
 }
 
 Result<Identity> Authenticator::authenticate(const http::Request& request,
@@ -132,13 +131,12 @@ Result<void> authorize(const Identity& identity, const Attributes& attributes) {
   }
   std::string resource = route.plural;
   if (!route.subresource.empty()) resource += "/" + route.subresource;
-  const std::string scope = route.ns.empty() ? "at the cluster scope"
-                                             : fmt::format("in the namespace \"{}\"", route.ns);
-  return std::unexpected(
-      forbidden({.group = route.group, .version = route.version, .plural = route.plural},
-                route.name,
-                fmt::format("User \"{}\" cannot {} resource \"{}\" in API group \"{}\" {}",
-                            identity.user, verb_name(route.verb), resource, route.group, scope)));
+  const std::string scope =
+      route.ns.empty() ? "at the cluster scope" : fmt::format("in the namespace \"{}\"", route.ns);
+  return std::unexpected(forbidden(
+      {.group = route.group, .version = route.version, .plural = route.plural}, route.name,
+      fmt::format("User \"{}\" cannot {} resource \"{}\" in API group \"{}\" {}", identity.user,
+                  verb_name(route.verb), resource, route.group, scope)));
 }
 
 }  // namespace skiff::apiserver

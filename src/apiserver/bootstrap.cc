@@ -33,13 +33,12 @@ Result<void> Server::bootstrap() {
   std::vector<client::Write> writes;
   for (std::string_view name : kNamespaces) {
     if (store_.get({.resource = "namespaces", .name = std::string(name)})) continue;
-    writes.push_back(create(
-        {.version = "v1", .plural = "namespaces", .kind = "Namespace", .namespaced = false}, "",
-        json::object{{"metadata", {{"name", json::string(name)}}}}));
+    writes.push_back(
+        create({.version = "v1", .plural = "namespaces", .kind = "Namespace", .namespaced = false},
+               "", json::object{{"metadata", {{"name", json::string(name)}}}}));
   }
   const bool services = kinds()->by_key("services") != nullptr;
-  if (services &&
-      !store_.get({.resource = "services", .ns = "default", .name = "kubernetes"})) {
+  if (services && !store_.get({.resource = "services", .ns = "default", .name = "kubernetes"})) {
     writes.push_back(create({.version = "v1", .plural = "services", .kind = "Service"}, "default",
                             kubernetes_service(options_.api_port)));
   }

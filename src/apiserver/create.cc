@@ -40,8 +40,8 @@ Result<void> Writes::choose_name(Transaction& txn, const WriteRequest& request,
   }
   const std::string_view prefix = json::get_string(object, {"metadata", "generateName"});
   if (prefix.empty()) {
-    return std::unexpected(invalid(
-        resource, "", {required("metadata.name", "name or generateName is required")}));
+    return std::unexpected(
+        invalid(resource, "", {required("metadata.name", "name or generateName is required")}));
   }
   const std::string start(prefix.substr(0, kGeneratedPrefixBytes));
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
@@ -64,7 +64,9 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (!api::resource_version(object).empty()) {
     return fail(Code::kBadRequest, "resourceVersion should not be set on objects to be created");
   }
-  if (kind.resource().namespaced) SKIFF_TRY(check_namespace(txn, request));
+  if (kind.resource().namespaced) {
+    SKIFF_TRY(check_namespace(txn, request));
+  }
 
   Outcome outcome{.status = 201};
   SKIFF_TRY(check_unknown(request, object, outcome.warnings));
@@ -78,8 +80,8 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   metadata["creationTimestamp"] = now;
   metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
-  prepare_new(kind, object, now);
   gate_.set_defaults(kind, object);
+  prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
 
   std::vector<Cause> causes = check_metadata(kind, object);

@@ -17,8 +17,7 @@ json::array words(const std::vector<std::string>& list) {
 }
 
 json::object group_version(const std::string& group, const std::string& version) {
-  return {{"groupVersion", group.empty() ? version : group + "/" + version},
-          {"version", version}};
+  return {{"groupVersion", group.empty() ? version : group + "/" + version}, {"version", version}};
 }
 
 json::object group_document(const KindTable::Group& group) {

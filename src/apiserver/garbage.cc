@@ -97,8 +97,8 @@ bool Collector::judge_owners(const store::Key& key) {
   const std::set<std::string> uids = absent();
   if (uids.empty()) return false;
   const Node node = nodes_.at(key);
-  const bool all = std::ranges::none_of(node.owners,
-                                        [&](const Owner& o) { return owner_lives(key, o); });
+  const bool all =
+      std::ranges::none_of(node.owners, [&](const Owner& o) { return owner_lives(key, o); });
   return all ? remove(key, node.uid, "Background") : strip_owners(key, uids);
 }
 

@@ -23,7 +23,7 @@ class JsonPath {
     std::string field = {};  // kField, or the filter's left side as dotted path
     std::int64_t from = 0;
     std::optional<std::int64_t> to = {};
-    bool equal = true;       // kFilter: == or !=
+    bool equal = true;  // kFilter: == or !=
     json::value operand = {};
   };
   static Result<Step> parse_bracket(std::string_view inside);

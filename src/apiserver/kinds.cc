@@ -77,9 +77,8 @@ std::vector<SubresourceInfo> subresources(const ServedKind& kind) {
     out.push_back({.name = "finalize", .kind = "Namespace", .verbs = {"update"}});
   }
   if (kind.kind.has_status) {
-    out.push_back({.name = "status",
-                   .kind = kind.resource().kind,
-                   .verbs = {"get", "patch", "update"}});
+    out.push_back(
+        {.name = "status", .kind = kind.resource().kind, .verbs = {"get", "patch", "update"}});
   }
   return out;
 }
@@ -109,7 +108,7 @@ KindTable::KindTable(const std::vector<api::Kind>& built_in,
          .storage_version = first == nullptr ? kind.resource.version : first->resource().version});
   }
   for (const Object& definition : definitions) add_definition(*definition);
-  for (Group& group : groups_) std::ranges::stable_sort(group.versions, version_before);
+  for (Group& group : groups_) std::ranges::sort(group.versions, version_before);
 }
 
 void KindTable::add(ServedKind kind) {

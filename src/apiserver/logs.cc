@@ -29,9 +29,10 @@ Result<std::string> choose_container(const json::value& pod, const std::string& 
                 fmt::format("container {} is not valid for pod {}", asked, api::name(pod)));
   }
   if (main.size() == 1) return main[0];
-  std::string message = fmt::format("a container name must be specified for pod {}, choose one of: "
-                                    "[{}]",
-                                    api::name(pod), join(main, " "));
+  std::string message = fmt::format(
+      "a container name must be specified for pod {}, choose one of: "
+      "[{}]",
+      api::name(pod), join(main, " "));
   if (!init.empty()) {
     message += fmt::format(" or one of the init containers: [{}]", join(init, " "));
   }
@@ -103,7 +104,8 @@ Result<LogOptions> read_log_options(const http::Url& url, Time now) {
   if (time) {
     options.since = parse_time(*time);
     if (!options.since) {
-      return fail(Code::kBadRequest, fmt::format("sinceTime \"{}\" is not an RFC 3339 time", *time));
+      return fail(Code::kBadRequest,
+                  fmt::format("sinceTime \"{}\" is not an RFC 3339 time", *time));
     }
   }
   return options;

@@ -52,10 +52,9 @@ constexpr Field kSecret[] = {{1, "metadata", Type::kMessage, false, kMeta},
                              {4, "stringData", Type::kTextMap},
                              {5, "immutable", Type::kBool}};
 constexpr Field kLocalReference[] = {{1, "name"}};
-constexpr Field kServiceAccount[] = {
-    {1, "metadata", Type::kMessage, false, kMeta},
-    {3, "imagePullSecrets", Type::kMessage, true, kLocalReference},
-    {4, "automountServiceAccountToken", Type::kBool}};
+constexpr Field kServiceAccount[] = {{1, "metadata", Type::kMessage, false, kMeta},
+                                     {3, "imagePullSecrets", Type::kMessage, true, kLocalReference},
+                                     {4, "automountServiceAccountToken", Type::kBool}};
 constexpr Field kPreconditions[] = {{1, "uid"}, {2, "resourceVersion"}};
 constexpr Field kDeleteOptions[] = {{1, "gracePeriodSeconds", Type::kInt},
                                     {2, "preconditions", Type::kMessage, false, kPreconditions},
@@ -83,13 +82,10 @@ struct Known {
   std::string_view kind = {};
   std::span<const Field> message = {};
 };
-constexpr Known kKnown[] = {{"Namespace", kNamespace},
-                            {"ConfigMap", kConfigMap},
-                            {"Secret", kSecret},
-                            {"ServiceAccount", kServiceAccount},
-                            {"Binding", kBinding},
-                            {"Lease", kLease},
-                            {"DeleteOptions", kDeleteOptions}};
+constexpr Known kKnown[] = {
+    {"Namespace", kNamespace},           {"ConfigMap", kConfigMap}, {"Secret", kSecret},
+    {"ServiceAccount", kServiceAccount}, {"Binding", kBinding},     {"Lease", kLease},
+    {"DeleteOptions", kDeleteOptions}};
 
 class Reader {
  public:
@@ -119,9 +115,7 @@ class Reader {
 
 Result<json::object> read_message(std::string_view bytes, std::span<const Field> fields, int depth);
 
-std::unexpected<Error> broken() {
-  return fail(Code::kBadRequest, "the protobuf body is damaged");
-}
+std::unexpected<Error> broken() { return fail(Code::kBadRequest, "the protobuf body is damaged"); }
 
 const Field* known_field(std::span<const Field> fields, std::uint64_t number) {
   for (const Field& field : fields) {
@@ -137,16 +131,15 @@ Result<json::value> read_time(std::string_view bytes, int depth) {
   const std::int64_t nanos = json::get_int(v, {"nanos"}).value_or(0);
   // The year 9999: what RFC 3339 can write.
   if (seconds < 0 || seconds > 253'402'300'799) return broken();
-  return json::string(rfc3339_micro(
-      Time(std::chrono::seconds(seconds) + std::chrono::microseconds(nanos / 1000))));
+  return json::string(
+      rfc3339_micro(Time(std::chrono::seconds(seconds) + std::chrono::microseconds(nanos / 1000))));
 }
 
 // Adds one field's value to the object, where fields may repeat.
 Result<void> read_field(const Field& field, std::string_view bytes, json::object& out, int depth) {
   if (field.type == Type::kTextMap || field.type == Type::kBytesMap) {
     const bool text = field.type == Type::kTextMap;
-    SKIFF_ASSIGN(json::object entry,
-                 read_message(bytes, text ? kTextEntry : kBytesEntry, depth));
+    SKIFF_ASSIGN(json::object entry, read_message(bytes, text ? kTextEntry : kBytesEntry, depth));
     const json::value v(entry);
     json::make_object(out, {field.name})[json::get_string(v, {"key"})] =
         json::string(json::get_string(v, {"value"}));
@@ -202,7 +195,8 @@ Result<json::object> read_message(std::string_view bytes, std::span<const Field>
           SKIFF_TRY(read_field(*field, piece, out, depth + 1));
         }
         break;
-      default: return broken();
+      default:
+        return broken();
     }
   }
   return out;

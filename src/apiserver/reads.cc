@@ -45,7 +45,8 @@ struct ListPlan {
 Result<ListPlan> plan_list(const store::Store& store, const http::Url& url) {
   ListPlan plan;
   if (const auto text = url.param("limit"); text && !text->empty()) {
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), plan.limit);
+    const auto [end, error] =
+        std::from_chars(text->data(), text->data() + text->size(), plan.limit);
     if (error != std::errc{} || end != text->data() + text->size()) {
       return fail(Code::kBadRequest, fmt::format("limit \"{}\" is not a number", *text));
     }
@@ -57,8 +58,9 @@ Result<ListPlan> plan_list(const store::Store& store, const http::Url& url) {
     return fail(Code::kBadRequest, "sendInitialEvents is forbidden for list");
   }
   if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
-    return fail(Code::kBadRequest,
-                fmt::format("resourceVersionMatch \"{}\" is neither Exact nor NotOlderThan", match));
+    return fail(
+        Code::kBadRequest,
+        fmt::format("resourceVersionMatch \"{}\" is neither Exact nor NotOlderThan", match));
   }
   if (!match.empty() && (version.empty() || !token.empty())) {
     return fail(Code::kBadRequest,
@@ -139,17 +141,20 @@ json::value View::converted(const json::value& stored) const {
 
 std::string View::render(const json::value& stored, Time now) const {
   switch (wanted.shape) {
-    case Shape::kObject: return json::serialize(converted(stored));
-    case Shape::kPartialMetadata: return json::serialize(partial_metadata(stored, wanted.version));
-    case Shape::kTable: break;
+    case Shape::kObject:
+      return json::serialize(converted(stored));
+    case Shape::kPartialMetadata:
+      return json::serialize(partial_metadata(stored, wanted.version));
+    case Shape::kTable:
+      break;
   }
   const json::value object = converted(stored);
-  return json::serialize(json::object{
-      {"kind", "Table"},
-      {"apiVersion", "meta.k8s.io/" + wanted.version},
-      {"metadata", {{"resourceVersion", json::string(api::resource_version(object))}}},
-      {"columnDefinitions", table_columns(*kind)},
-      {"rows", json::array{table_row(*kind, object, rows, wanted.version, now)}}});
+  return json::serialize(
+      json::object{{"kind", "Table"},
+                   {"apiVersion", "meta.k8s.io/" + wanted.version},
+                   {"metadata", {{"resourceVersion", json::string(api::resource_version(object))}}},
+                   {"columnDefinitions", table_columns(*kind)},
+                   {"rows", json::array{table_row(*kind, object, rows, wanted.version, now)}}});
 }
 
 std::string View::render(const store::Entry& entry, Time now) const {
@@ -168,13 +173,11 @@ Result<store::Revision> parse_revision(std::string_view text) {
 Result<void> check_reached(const store::Store& store, store::Revision revision) {
   const store::Revision now = store.revision();
   if (revision <= now) return {};
-  return std::unexpected(
-      Error{.code = Code::kTimeout,
-            .message = fmt::format("Timeout: Too large resource version: {}, current: {}",
-                                   revision, now),
-            .causes = {{.reason = "ResourceVersionTooLarge",
-                        .message = "Too large resource version"}},
-            .retry_after_s = 1});
+  return std::unexpected(Error{
+      .code = Code::kTimeout,
+      .message = fmt::format("Timeout: Too large resource version: {}, current: {}", revision, now),
+      .causes = {{.reason = "ResourceVersionTooLarge", .message = "Too large resource version"}},
+      .retry_after_s = 1});
 }
 
 Error expired(store::Revision asked, store::Revision now) {
@@ -245,8 +248,8 @@ http::Response get_object(const store::Store& store, const View& view, const sto
   return response;
 }
 
-http::Response list_objects(const store::Store& store, const View& view,
-                            const Selection& selection, const http::Url& url, Time now) {
+http::Response list_objects(const store::Store& store, const View& view, const Selection& selection,
+                            const http::Url& url, Time now) {
   const auto plan = plan_list(store, url);
   if (!plan) return error_response(plan.error());
   const std::string resource = view.kind->resource().key();

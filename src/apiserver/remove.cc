@@ -41,9 +41,9 @@ Result<std::string> propagation_finalizer(const WriteRequest& request, Outcome& 
   if (policy == "Orphan") return "orphan";
   if (policy == "Background") return "";
   if (!policy.empty()) {
-    return fail(Code::kBadRequest,
-                fmt::format("propagationPolicy \"{}\" is none of Orphan, Background, Foreground",
-                            policy));
+    return fail(
+        Code::kBadRequest,
+        fmt::format("propagationPolicy \"{}\" is none of Orphan, Background, Foreground", policy));
   }
   if (request.kind->resource().key() != "jobs.batch") return "";
   outcome.warnings.emplace_back(

@@ -24,8 +24,8 @@ std::string media_type(const http::Request& request) {
 
 Result<void> check_size(const http::Request& request) {
   if (request.body.size() <= limits::kRequestBodyBytes) return {};
-  return fail(Code::kTooLarge, fmt::format("Request entity too large: limit is {}",
-                                           limits::kRequestBodyBytes));
+  return fail(Code::kTooLarge,
+              fmt::format("Request entity too large: limit is {}", limits::kRequestBodyBytes));
 }
 
 Result<void> read_dry_run(std::string_view value, WriteRequest& request) {
@@ -94,9 +94,9 @@ Result<void> read_options(const http::Url& url, WriteRequest& request) {
   const bool printable =
       std::ranges::all_of(manager, [](char c) { return static_cast<unsigned char>(c) >= ' '; });
   if (manager.size() > kFieldManagerBytes || !printable) {
-    return fail(Code::kBadRequest,
-                fmt::format("fieldManager: must be at most {} printable characters",
-                            kFieldManagerBytes));
+    return fail(
+        Code::kBadRequest,
+        fmt::format("fieldManager: must be at most {} printable characters", kFieldManagerBytes));
   }
   return {};
 }
@@ -108,7 +108,8 @@ Result<void> read_delete_options(const json::value& body, const http::Url& url,
     std::int64_t seconds = 0;
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
     if (error != std::errc{} || end != text->data() + text->size()) {
-      return fail(Code::kBadRequest, fmt::format("gracePeriodSeconds \"{}\" is not a number", *text));
+      return fail(Code::kBadRequest,
+                  fmt::format("gracePeriodSeconds \"{}\" is not a number", *text));
     }
     options.grace_period_s = seconds;
   }

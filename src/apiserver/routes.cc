@@ -24,15 +24,24 @@ bool namespace_subresource(std::string_view word) { return word == "status" || w
 
 std::string_view verb_name(Verb verb) {
   switch (verb) {
-    case Verb::kNone: return "";
-    case Verb::kGet: return "get";
-    case Verb::kList: return "list";
-    case Verb::kWatch: return "watch";
-    case Verb::kCreate: return "create";
-    case Verb::kUpdate: return "update";
-    case Verb::kPatch: return "patch";
-    case Verb::kDelete: return "delete";
-    case Verb::kDeleteCollection: return "deletecollection";
+    case Verb::kNone:
+      return "";
+    case Verb::kGet:
+      return "get";
+    case Verb::kList:
+      return "list";
+    case Verb::kWatch:
+      return "watch";
+    case Verb::kCreate:
+      return "create";
+    case Verb::kUpdate:
+      return "update";
+    case Verb::kPatch:
+      return "patch";
+    case Verb::kDelete:
+      return "delete";
+    case Verb::kDeleteCollection:
+      return "deletecollection";
   }
   return "";
 }

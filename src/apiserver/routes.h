@@ -10,7 +10,17 @@
 namespace skiff::apiserver {
 
 // The words of the real server's authorizer. kNone: not a request on a resource.
-enum class Verb { kNone, kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete, kDeleteCollection };
+enum class Verb {
+  kNone,
+  kGet,
+  kList,
+  kWatch,
+  kCreate,
+  kUpdate,
+  kPatch,
+  kDelete,
+  kDeleteCollection
+};
 std::string_view verb_name(Verb verb);
 
 struct Route {

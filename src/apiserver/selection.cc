@@ -12,8 +12,8 @@ Result<Selection> Selection::parse(const ServedKind& kind, std::string_view ns,
   selection.ns_ = ns;
   auto parsed_labels = LabelSelector::parse(labels);
   if (!parsed_labels) {
-    return fail(Code::kBadRequest, fmt::format("unable to parse requirement: {}",
-                                               parsed_labels.error().message));
+    return fail(Code::kBadRequest,
+                fmt::format("unable to parse requirement: {}", parsed_labels.error().message));
   }
   selection.labels_ = std::move(*parsed_labels);
   auto parsed_fields = FieldSelector::parse(fields);

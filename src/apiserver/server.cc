@@ -5,7 +5,6 @@
 #include "api/meta.h"
 #include "apiserver/discovery.h"
 #include "apiserver/logs.h"
-#include "apiserver/openapi.h"
 #include "apiserver/request_body.h"
 #include "apiserver/status.h"
 
@@ -41,6 +40,7 @@ Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::
       options_(std::move(options)),
       authenticator_(options_.auth),
       writes_(registry, clock, seed),
+      open_api_(writes_.gate()),
       watches_(store, clock),
       collector_(
           store, clock, writes_, [this] { return this->kinds(); },
@@ -98,8 +98,8 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
       return error_response(allowed.error());
     }
   }
-  http::Response response = extra != nullptr  ? extra->handler(request)
-                            : !route          ? text_response(404, "404 page not found\n")
+  http::Response response = extra != nullptr    ? extra->handler(request)
+                            : !route            ? text_response(404, "404 page not found\n")
                             : route->resource() ? answer_resource(request, url, *route)
                                                 : answer_path(request, url);
   count(request, route.value_or(Route()), response.status);
@@ -127,7 +127,7 @@ http::Response Server::answer_path(const http::Request& request, const http::Url
   if (first == "metrics" && url.segments.size() == 1) return metrics();
   std::optional<http::Response> answer;
   if (first == "openapi") {
-    answer = serve_openapi(*table, writes_.gate(), request, url);
+    answer = open_api_.serve(table, request, url);
   } else {
     answer = discover(*table, request, url);
   }
@@ -143,14 +143,14 @@ http::Response Server::answer_resource(const http::Request& request, const http:
       (route.subresource.empty() ||
        std::ranges::count(subresources(*kind), route.subresource, &SubresourceInfo::name) > 0);
   if (!sub_exists) {
-    return error_response({.code = Code::kNotFound,
-                           .message = "the server could not find the requested resource"});
+    return error_response(
+        {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
   }
   const bool scope_fits =
       kind->resource().namespaced ? (route.name.empty() || !route.ns.empty()) : route.ns.empty();
   if (!scope_fits) {
-    return error_response({.code = Code::kNotFound,
-                           .message = "the server could not find the requested resource"});
+    return error_response(
+        {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
   }
   if (!allows(*kind, route.subresource, route.verb)) return error_response(method_not_allowed());
   if (mutates(route.verb)) return answer_write(request, url, *kind, route);
@@ -163,15 +163,13 @@ http::Response Server::answer_resource(const http::Request& request, const http:
   if (route.subresource == "log") {
     const store::EntryPtr pod = store_.get(key);
     if (!pod) return error_response(not_found(kind->resource(), route.name));
-    http::Response response =
-        serve_logs(options_.pod_streams, *pod->value(), url, clock_.now());
+    http::Response response = serve_logs(options_.pod_streams, *pod->value(), url, clock_.now());
     hold_until_visible(store_, pod->revision(), response);
     return response;
   }
   if (route.verb == Verb::kGet) return get_object(store_, *view, key, url, clock_.now());
-  auto selection =
-      Selection::parse(*kind, route.ns, url.param("labelSelector").value_or(""),
-                       url.param("fieldSelector").value_or(""));
+  auto selection = Selection::parse(*kind, route.ns, url.param("labelSelector").value_or(""),
+                                    url.param("fieldSelector").value_or(""));
   if (!selection) return error_response(selection.error());
   if (route.verb == Verb::kWatch) return watches_.open(table, *view, std::move(*selection), url);
   return list_objects(store_, *view, *selection, url, clock_.now());

@@ -13,6 +13,7 @@
 #include "apiserver/authn.h"
 #include "apiserver/garbage.h"
 #include "apiserver/kinds.h"
+#include "apiserver/openapi.h"
 #include "apiserver/pod_streams.h"
 #include "apiserver/reads.h"
 #include "apiserver/watch.h"
@@ -100,6 +101,7 @@ class Server {
   ServerOptions options_;
   Authenticator authenticator_;
   Writes writes_;
+  OpenApi open_api_;
   Watches watches_;
   Collector collector_;
 

@@ -29,11 +29,15 @@ PatchType patch_of(client::Verb verb) {
 
 Verb verb_of(client::Verb verb) {
   switch (verb) {
-    case client::Verb::kCreate: return Verb::kCreate;
-    case client::Verb::kUpdate: return Verb::kUpdate;
+    case client::Verb::kCreate:
+      return Verb::kCreate;
+    case client::Verb::kUpdate:
+      return Verb::kUpdate;
     case client::Verb::kMergePatch:
-    case client::Verb::kJsonPatch: return Verb::kPatch;
-    case client::Verb::kDelete: return Verb::kDelete;
+    case client::Verb::kJsonPatch:
+      return Verb::kPatch;
+    case client::Verb::kDelete:
+      return Verb::kDelete;
   }
   return Verb::kNone;
 }
@@ -71,8 +75,8 @@ json::value answer_value(const Transaction& txn, const Outcome& outcome) {
 
 std::vector<Result<json::value>> nothing_written(std::size_t before, const Error& error) {
   Error others = error;
-  others.message = "not written, because another write of the same transaction failed: " +
-                   error.message;
+  others.message =
+      "not written, because another write of the same transaction failed: " + error.message;
   std::vector<Result<json::value>> results(before, std::unexpected(std::move(others)));
   results.push_back(std::unexpected(error));
   return results;
@@ -88,7 +92,9 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
                      .name = route.name,
                      .subresource = route.subresource};
   SKIFF_TRY(read_options(url, write));
-  if (route.verb == Verb::kPatch) SKIFF_ASSIGN(write.patch, patch_type(request, kind));
+  if (route.verb == Verb::kPatch) {
+    SKIFF_ASSIGN(write.patch, patch_type(request, kind));
+  }
   SKIFF_ASSIGN(json::value body, parse_body(request));
   if (route.verb == Verb::kDelete || route.verb == Verb::kDeleteCollection) {
     SKIFF_TRY(read_delete_options(body, url, write));
@@ -127,8 +133,8 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
     }
     if (outcome->answer) {
       const bool object = api::kind(*outcome->answer) == write.kind->resource().kind;
-      response.body = object ? view.render(*outcome->answer, clock_.now())
-                             : json::serialize(*outcome->answer);
+      response.body =
+          object ? view.render(*outcome->answer, clock_.now()) : json::serialize(*outcome->answer);
     } else if (write.dry_run) {
       response.body = view.render(*txn.get(outcome->key), clock_.now());
     } else {
@@ -147,9 +153,8 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
                                                 const ServedKind& kind, const Route& route) {
   const auto write = read_write(request, url, kind, route);
   if (!write) return error_response(write.error());
-  const auto selection =
-      Selection::parse(kind, route.ns, url.param("labelSelector").value_or(""),
-                       url.param("fieldSelector").value_or(""));
+  const auto selection = Selection::parse(kind, route.ns, url.param("labelSelector").value_or(""),
+                                          url.param("fieldSelector").value_or(""));
   if (!selection) return error_response(selection.error());
   const auto view = View::of(kind, request, url);
   if (!view) return error_response(view.error());
@@ -172,9 +177,10 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
     items += entry->bytes();
   }
   http::Response response = json_response(
-      200, fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{}"}},)"
-                       R"("items":[{}]}})",
-                       kind.resource().kind, kind.resource().api_version(), last, items));
+      200,
+      fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{}"}},)"
+                  R"("items":[{}]}})",
+                  kind.resource().kind, kind.resource().api_version(), last, items));
   hold_until_visible(store_, last, response);
   return response;
 }

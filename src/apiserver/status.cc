@@ -35,12 +35,9 @@ Error about(Code code, const api::Resource& resource, std::string_view name, std
 }  // namespace
 
 json::object status_body(const Error& error) {
-  json::object body{{"kind", "Status"},
-                    {"apiVersion", "v1"},
-                    {"metadata", json::object()},
-                    {"status", "Failure"},
-                    {"message", error.message},
-                    {"reason", reason(error.code)}};
+  json::object body{{"kind", "Status"},           {"apiVersion", "v1"},
+                    {"metadata", json::object()}, {"status", "Failure"},
+                    {"message", error.message},   {"reason", reason(error.code)}};
   json::object details = details_of(error);
   if (!details.empty()) body["details"] = std::move(details);
   body["code"] = http_code(error.code);
@@ -48,7 +45,8 @@ json::object status_body(const Error& error) {
 }
 
 http::Response error_response(const Error& error) {
-  http::Response response = json_response(http_code(error.code), json::serialize(status_body(error)));
+  http::Response response =
+      json_response(http_code(error.code), json::serialize(status_body(error)));
   if (error.retry_after_s) {
     response.headers.emplace_back("Retry-After", std::to_string(*error.retry_after_s));
   }

@@ -36,8 +36,8 @@ json::value cell_of(const api::Column& column, const json::value& object, Time n
   std::string joined;
   for (const json::value* value : found) {
     if (!joined.empty()) joined += ',';
-    joined += value->is_string() ? std::string(json::view(value->get_string()))
-                                 : json::serialize(*value);
+    joined +=
+        value->is_string() ? std::string(json::view(value->get_string())) : json::serialize(*value);
   }
   return json::string(joined);
 }

@@ -10,9 +10,9 @@ namespace skiff::apiserver {
 namespace {
 
 // What only the server decides; a client's value is replaced by the old one without complaint.
-constexpr std::string_view kServerMetadata[] = {"uid", "creationTimestamp", "deletionTimestamp",
-                                                "deletionGracePeriodSeconds", "generation",
-                                                "resourceVersion", "generateName"};
+constexpr std::string_view kServerMetadata[] = {
+    "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "generation", "resourceVersion",   "generateName"};
 
 void copy_member(json::object& to, const json::object& from, std::string_view name) {
   const json::value* member = from.if_contains(name);
@@ -73,9 +73,9 @@ Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
   const std::string_view version = api::resource_version(next);
   if (version.empty() && request.resource_version.empty() &&
       !request.kind->kind.unconditional_update) {
-    return std::unexpected(invalid(
-        request.kind->resource(), request.name,
-        {invalid_value("metadata.resourceVersion", 0, "must be specified for an update")}));
+    return std::unexpected(
+        invalid(request.kind->resource(), request.name,
+                {invalid_value("metadata.resourceVersion", 0, "must be specified for an update")}));
   }
   return replace(txn, request, *old, std::move(next));
 }

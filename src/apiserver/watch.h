@@ -20,8 +20,8 @@ class Watches {
   Watches(store::Store& store, const env::Clock& clock) : store_(store), clock_(clock) {}
 
   // `kinds` keeps view.kind alive for as long as the stream lives.
-  http::Response open(std::shared_ptr<const KindTable> kinds, const View& view,
-                      Selection selection, const http::Url& url);
+  http::Response open(std::shared_ptr<const KindTable> kinds, const View& view, Selection selection,
+                      const http::Url& url);
   // To be called about once a second, from any thread.
   void tick();
   std::size_t count() const;

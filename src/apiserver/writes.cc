@@ -32,19 +32,24 @@ Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
   switch (request.verb) {
-    case Verb::kCreate: return create(txn, request);
-    case Verb::kUpdate: return update(txn, request);
-    case Verb::kPatch: return patch(txn, request);
-    case Verb::kDelete: return remove(txn, request);
-    default: return std::unexpected(method_not_allowed());
+    case Verb::kCreate:
+      return create(txn, request);
+    case Verb::kUpdate:
+      return update(txn, request);
+    case Verb::kPatch:
+      return patch(txn, request);
+    case Verb::kDelete:
+      return remove(txn, request);
+    default:
+      return std::unexpected(method_not_allowed());
   }
 }
 
 Result<void> match_body(const WriteRequest& request, json::value& object) {
   const api::Resource& resource = request.kind->resource();
   if (!object.is_object()) {
-    return fail(Code::kBadRequest, fmt::format("the body must be an object, but it is: {}",
-                                               json::type_name(object)));
+    return fail(Code::kBadRequest,
+                fmt::format("the body must be an object, but it is: {}", json::type_name(object)));
   }
   const std::string version = resource.api_version();
   if (const std::string_view given = api::api_version(object); !given.empty() && given != version) {

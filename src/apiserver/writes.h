@@ -89,7 +89,7 @@ store::Key key_of(const WriteRequest& request);
 Result<void> match_body(const WriteRequest& request, json::value& object);
 std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object);
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old);
-// What kinds with rules of their own get when they are made: phase, finalizers, conditions.
+// What a kind that the server has duties for gets when it is made: finalizers, conditions.
 void prepare_new(const ServedKind& kind, json::value& object, const std::string& now);
 bool has_finalizers(const json::value& object);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a

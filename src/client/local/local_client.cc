@@ -13,8 +13,7 @@ constexpr std::size_t kEventsPerPoll = 1024;
 
 Result<const apiserver::ServedKind*> served(const apiserver::KindTable& kinds,
                                             const api::Resource& resource) {
-  const apiserver::ServedKind* kind =
-      kinds.find(resource.group, resource.version, resource.plural);
+  const apiserver::ServedKind* kind = kinds.find(resource.group, resource.version, resource.plural);
   if (kind != nullptr) return kind;
   return fail(Code::kNotFound,
               fmt::format("{} in {} is not served", resource.key(), resource.api_version()));
@@ -29,9 +28,12 @@ Object shown(const apiserver::ServedKind& kind, const store::Entry& entry) {
 
 EventType type_of(store::EventType type) {
   switch (type) {
-    case store::EventType::kAdded: return EventType::kAdded;
-    case store::EventType::kModified: return EventType::kModified;
-    case store::EventType::kDeleted: return EventType::kDeleted;
+    case store::EventType::kAdded:
+      return EventType::kAdded;
+    case store::EventType::kModified:
+      return EventType::kModified;
+    case store::EventType::kDeleted:
+      return EventType::kDeleted;
   }
   return EventType::kModified;
 }
@@ -45,8 +47,7 @@ class LocalWatch final : public Watch {
         kind_(kind),
         resource_(kind.resource().key()),
         at_(after),
-        subscription_(
-            store.subscribe(resource_, store::Horizon::kCommitted, std::move(ready))) {}
+        subscription_(store.subscribe(resource_, store::Horizon::kCommitted, std::move(ready))) {}
 
   Result<std::vector<Event>> poll() override {
     SKIFF_ASSIGN(const auto events,
@@ -78,8 +79,8 @@ Result<json::value> LocalClient::get(const api::Resource& resource, std::string_
                                      std::string_view name) {
   const auto kinds = server_.kinds();
   SKIFF_ASSIGN(const apiserver::ServedKind* kind, served(*kinds, resource));
-  const store::EntryPtr entry = store_.get(
-      {.resource = resource.key(), .ns = std::string(ns), .name = std::string(name)});
+  const store::EntryPtr entry =
+      store_.get({.resource = resource.key(), .ns = std::string(ns), .name = std::string(name)});
   if (!entry) return std::unexpected(apiserver::not_found(resource, name));
   return *shown(*kind, *entry);
 }
@@ -88,9 +89,8 @@ Result<List> LocalClient::list(const api::Resource& resource, std::string_view n
                                const ListOptions& options) {
   const auto kinds = server_.kinds();
   SKIFF_ASSIGN(const apiserver::ServedKind* kind, served(*kinds, resource));
-  SKIFF_ASSIGN(const auto selection,
-               apiserver::Selection::parse(*kind, ns, options.label_selector,
-                                           options.field_selector));
+  SKIFF_ASSIGN(const auto selection, apiserver::Selection::parse(*kind, ns, options.label_selector,
+                                                                 options.field_selector));
   const store::Listing listing = store_.list(resource.key(), ns);
   List out{.revision = listing.revision};
   out.items.reserve(listing.entries.size());
