@@ -108,10 +108,13 @@ void Agent::Impl::stop() {
   workers_.clear();
 }
 
-std::shared_ptr<const DnsRecords> Agent::Impl::dns_records() const { return records_.load(); }
+std::shared_ptr<const DnsRecords> Agent::Impl::dns_records() const {
+  const std::lock_guard lock(shared_mutex_);
+  return records_;
+}
 
 bool Agent::Impl::running(std::string_view pod_uid, std::string_view container, int attempt) const {
-  const std::lock_guard lock(running_mutex_);
+  const std::lock_guard lock(shared_mutex_);
   const auto pod = running_.find(pod_uid);
   if (pod == running_.end()) return false;
   const auto run = pod->second.find(container);
@@ -241,8 +244,10 @@ void Agent::Impl::names_changed() {
 
 void Agent::Impl::rebuild_names() {
   names_stale_ = false;
-  records_.store(std::make_shared<const DnsRecords>(
-      build_dns_records(values(pods_mirror_), values(services_mirror_))));
+  auto records = std::make_shared<const DnsRecords>(
+      build_dns_records(values(pods_mirror_), values(services_mirror_)));
+  const std::lock_guard lock(shared_mutex_);
+  records_.swap(records);
 }
 
 }  // namespace skiff::node

@@ -107,11 +107,12 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   bool adopted_ = false;
   bool names_stale_ = false;
 
-  // Runs under way, by pod; written by the agent's thread, read by whoever follows a log.
-  mutable std::mutex running_mutex_;
+  // Written by the agent's thread, read by any: runs under way by pod, for who follows a log, and
+  // what DNS answers from.
+  mutable std::mutex shared_mutex_;
   std::map<std::string, std::map<std::string, int, std::less<>>, std::less<>> running_ = {};
+  std::shared_ptr<const DnsRecords> records_;
   std::atomic_bool poll_posted_ = false;
-  std::atomic<std::shared_ptr<const DnsRecords>> records_;
 };
 
 }  // namespace skiff::node

@@ -28,6 +28,37 @@ const json::value* find_container(const json::value& pod, std::string_view name)
   return nullptr;
 }
 
+struct StartReport {
+  std::vector<std::pair<std::string, Refusal>> failures = {};  // by container
+  std::vector<std::string> started = {};
+};
+
+// On a worker: everything about starting that touches the disk or the runtime.
+StartReport start_all(Runtime& runtime, const std::string& uid, std::vector<Setup> setups,
+                      const std::string& hosts, const std::vector<std::string>& hidden) {
+  StartReport report;
+  const Result<std::string> folder = runtime.pod_folder(uid);
+  for (Setup& setup : setups) {
+    const std::string name = setup.spec.name;
+    if (!folder) {
+      report.failures.push_back({name, {"CreateContainerError", folder.error().message}});
+      continue;
+    }
+    auto spec = mount_volumes(std::move(setup), *folder, hidden);
+    if (spec) spec = mount_hosts(std::move(*spec), *folder, hosts);
+    if (!spec) {
+      report.failures.push_back({name, spec.error()});
+      continue;
+    }
+    if (const auto done = runtime.start_container(uid, *spec); !done) {
+      report.failures.push_back({name, {"RunContainerError", done.error().message}});
+      continue;
+    }
+    report.started.push_back(name);
+  }
+  return report;
+}
+
 }  // namespace
 
 void Agent::Impl::pod_event(const client::Event& event) {
@@ -343,49 +374,27 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
     }
   }
   if (setups.empty()) return !obstructed;
-  struct Failure {
-    std::string container = {};
-    Refusal refusal = {};
-  };
-  run_job(
-      pod,
-      [uid = pod.uid, setups = std::move(setups),
-       hidden = options_.hidden](Runtime& runtime) mutable -> Outcome {
-        std::vector<Failure> failures;
-        std::vector<std::string> started;
-        const Result<std::string> folder = runtime.pod_folder(uid);
-        for (Setup& setup : setups) {
-          const std::string name = setup.spec.name;
-          if (!folder) {
-            failures.push_back({name, {"CreateContainerError", folder.error().message}});
-            continue;
-          }
-          const auto spec = mount_volumes(std::move(setup), *folder, hidden);
-          if (!spec) {
-            failures.push_back({name, spec.error()});
-            continue;
-          }
-          if (const auto done = runtime.start_container(uid, *spec); !done) {
-            failures.push_back({name, {"RunContainerError", done.error().message}});
-            continue;
-          }
-          started.push_back(name);
-        }
-        Result<SandboxRecord> record = runtime.inspect(uid);
-        return [failures = std::move(failures), started = std::move(started),
-                record = std::move(record)](Impl& agent, Pod& at) mutable {
-          if (record) at.sandbox = std::move(*record);
-          for (const Failure& failure : failures)
-            agent.obstruct(at, failure.container, failure.refusal);
-          if (!at.object) return;
-          for (const std::string& name : started) {
-            agent.events_.record(*at.object, {false, "Created", "Created container: " + name, name},
-                                 agent.clock_.now());
-            agent.events_.record(*at.object, {false, "Started", "Started container " + name, name},
-                                 agent.clock_.now());
-          }
-        };
-      });
+  const bool own_hosts = !options_.dns_address.empty() &&
+                         !json::get_bool(object, {"spec", "hostNetwork"}).value_or(false);
+  run_job(pod,
+          [uid = pod.uid, setups = std::move(setups), hidden = options_.hidden,
+           hosts = own_hosts ? hosts_for(object, nullptr)
+                             : std::string()](Runtime& runtime) mutable -> Outcome {
+            StartReport report = start_all(runtime, uid, std::move(setups), hosts, hidden);
+            Result<SandboxRecord> record = runtime.inspect(uid);
+            return [report = std::move(report), record = std::move(record)](Impl& agent,
+                                                                            Pod& at) mutable {
+              if (record) at.sandbox = std::move(*record);
+              for (const auto& [name, refusal] : report.failures) agent.obstruct(at, name, refusal);
+              for (const std::string& name : report.started) {
+                const Time now = agent.clock_.now();
+                agent.events_.record(*at.object,
+                                     {false, "Created", "Created container: " + name, name}, now);
+                agent.events_.record(*at.object,
+                                     {false, "Started", "Started container " + name, name}, now);
+              }
+            };
+          });
   return true;
 }
 
@@ -410,7 +419,7 @@ void Agent::Impl::publish_running(const std::string& uid) {
       if (record.state == ContainerState::kRunning) runs[record.name] = record.attempt;
     }
   }
-  const std::lock_guard lock(running_mutex_);
+  const std::lock_guard lock(shared_mutex_);
   if (runs.empty()) {
     running_.erase(uid);
   } else {

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
@@ -507,6 +508,29 @@ TEST_F(AgentTest, VolumesAndTheirMountsReachTheRuntime) {
   ASSERT_EQ(spec.mounts.size(), 1U);
   EXPECT_EQ(spec.mounts[0].target, "/etc/s");
   EXPECT_TRUE(std::filesystem::exists(spec.mounts[0].source + "/k"));
+}
+
+TEST_F(AgentTest, APodOnTheBridgeHasItsOwnNameInItsHosts) {
+  options_.dns_address = "10.0.0.1";
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  const ContainerSpec spec = runtime_->started().at(0);
+  ASSERT_EQ(spec.mounts.size(), 1U);
+  EXPECT_EQ(spec.mounts[0].target, "/etc/hosts");
+  std::ifstream in(spec.mounts[0].source);
+  const std::string hosts((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  EXPECT_NE(hosts.find("10.64.0.2\tp\n"), std::string::npos) << hosts;
+}
+
+TEST_F(AgentTest, TellsWhichRunsAreUnderWay) {
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return agent_->running("u1", "main", 0); }));
+  EXPECT_FALSE(agent_->running("u1", "main", 1));
+  EXPECT_FALSE(agent_->running("u2", "main", 0));
+  remove_pod("p", 30);
+  EXPECT_TRUE(eventually([&] { return !agent_->running("u1", "main", 0); }));
 }
 
 TEST_F(AgentTest, NamesOfReadyPodsAreServed) {

@@ -1,5 +1,8 @@
 #include "node/container_setup.h"
 
+#include <algorithm>
+#include <fstream>
+
 #include "base/quantity.h"
 
 namespace skiff::node {
@@ -75,6 +78,20 @@ std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::stri
   if (!mounts) return std::unexpected(Refusal{"CreateContainerError", mounts.error().message});
   setup.spec.mounts.insert(setup.spec.mounts.end(), mounts->begin(), mounts->end());
   return std::move(setup.spec);
+}
+
+std::expected<ContainerSpec, Refusal> mount_hosts(ContainerSpec spec, const std::string& pod_folder,
+                                                  const std::string& hosts) {
+  const bool taken = std::any_of(spec.mounts.begin(), spec.mounts.end(),
+                                 [](const Mount& mount) { return mount.target == "/etc/hosts"; });
+  if (hosts.empty() || taken) return spec;
+  const std::string path = pod_folder + "/hosts";
+  // In place: containers that run already have this very file mounted.
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << hosts << std::flush;
+  if (!out) return std::unexpected(Refusal{"CreateContainerError", "cannot write " + path});
+  spec.mounts.push_back({.source = path, .target = "/etc/hosts"});
+  return spec;
 }
 
 }  // namespace skiff::node

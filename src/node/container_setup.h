@@ -38,4 +38,9 @@ std::expected<Setup, Refusal> set_up_container(SetupInput input);
 std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::string& pod_folder,
                                                     const std::vector<std::string>& hidden);
 
+// Puts /etc/hosts with this text into the container, unless it has a mount of its own there or the
+// text is empty. Only here the pod's address is known, which belongs in it.
+std::expected<ContainerSpec, Refusal> mount_hosts(ContainerSpec spec, const std::string& pod_folder,
+                                                  const std::string& hosts);
+
 }  // namespace skiff::node

@@ -200,6 +200,15 @@ std::string hosts_for(const json::value& pod, const DnsRecords* records) {
     out += fmt::format("{}\t{}\n", json::get_string(alias, {"ip"}),
                        join(json::strings(json::get_array(alias, {"hostnames"})), " "));
   }
+  if (const std::string_view ip = json::get_string(pod, {"status", "podIP"}); !ip.empty()) {
+    const std::string host = pod_hostname(pod);
+    const std::string_view subdomain = json::get_string(pod, {"spec", "subdomain"});
+    out += fmt::format("{}\t", ip);
+    if (!subdomain.empty()) {
+      out += fmt::format("{}.{}.{}.svc.{} ", host, subdomain, api::ns(pod), kClusterDomain);
+    }
+    out += host + "\n";
+  }
   if (records == nullptr) return out;
   const std::string home = fmt::format(".{}.svc.{}", api::ns(pod), kClusterDomain);
   const std::string domain = "." + std::string(kClusterDomain);

@@ -43,8 +43,9 @@ DnsRecords build_dns_records(const std::vector<Object>& pods, const std::vector<
 
 // The pod's /etc/resolv.conf; empty: the machine's own (dnsPolicy Default, or no server).
 std::string resolv_conf_for(const json::value& pod, std::string_view dns_address);
-// The pod's /etc/hosts. With `records`, every name of the cluster is in it, for pods that have no
-// DNS server; names of the pod's own namespace also in their short forms.
+// The pod's /etc/hosts, with its own name once it has an address: programs look themselves up. With
+// `records`, every name of the cluster is in it, for pods that have no DNS server; names of the
+// pod's own namespace also in their short forms.
 std::string hosts_for(const json::value& pod, const DnsRecords* records);
 
 // spec.hostname, else the pod's name as far as a host name can hold it.

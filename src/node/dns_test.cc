@@ -206,6 +206,14 @@ TEST(DnsFiles, HostsHaveEveryNameInTheFormsASearchListWouldAllow) {
   EXPECT_EQ(hosts_for(*pod("p", "10.0.0.9", true), nullptr).find("worker"), std::string::npos);
 }
 
+TEST(DnsFiles, APodFindsItselfInItsHosts) {
+  const std::string plain = hosts_for(*pod("p", "10.0.0.9", true), nullptr);
+  EXPECT_NE(plain.find("10.0.0.9\tp\n"), std::string::npos) << plain;
+  const std::string named =
+      hosts_for(*pod("p", "10.0.0.9", true, R"("hostname":"h","subdomain":"s")"), nullptr);
+  EXPECT_NE(named.find("10.0.0.9\th.s.ns.svc.cluster.local h\n"), std::string::npos) << named;
+}
+
 TEST(DnsFiles, UpstreamsAreReadFromResolvConf) {
   const auto found = parse_upstreams(
       "# x\nnameserver 8.8.8.8\nnameserver ::1\n"
