@@ -16,7 +16,7 @@ std::string default_data_folder() {
   return std::string(user == nullptr ? "/tmp" : user) + "/.skiff";
 }
 
-constexpr const char* kFooter = R"(
+constexpr const char* kFooter = R"help(
 First steps:
   skiff up -d                                   start it (under a second)
   skiff train train.py --framework pytorch --workers 2
@@ -24,7 +24,7 @@ First steps:
   skiff why tfjob/NAME                          why it waits or failed
   eval "$(skiff env)"                           point kubectl and other clients here
   skiff down                                    stop it, pods included
-)";
+)help";
 
 }  // namespace
 

@@ -39,7 +39,7 @@ Result<api::Kind> find_kind(const std::vector<api::Kind>& kinds, std::string_vie
   for (const api::Kind& kind : kinds) {
     const api::Resource& r = kind.resource;
     if (name == r.plural || name == kind.singular || name == lower(r.kind) || name == r.key() ||
-        std::ranges::contains(kind.short_names, name)) {
+        std::ranges::find(kind.short_names, name) != kind.short_names.end()) {
       return kind;
     }
   }
@@ -93,8 +93,8 @@ Result<std::vector<Object>> events_of(Connection& server, std::string_view ns,
   std::erase_if(list.items, [&](const Object& event) {
     return !uids.contains(json::get_string(*event, {"involvedObject", "uid"}));
   });
-  std::ranges::stable_sort(list.items, {}, [](const Object& event) {
-    return std::string(json::get_string(*event, {"lastTimestamp"}));
+  std::ranges::sort(list.items, {}, [](const Object& event) {
+    return std::pair(std::string(json::get_string(*event, {"lastTimestamp"})), api::revision(*event));
   });
   return std::move(list.items);
 }

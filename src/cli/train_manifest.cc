@@ -70,7 +70,7 @@ Result<json::value> train_manifest(const TrainOptions& options) {
   if (options.ps < 0) return fail(Code::kBadRequest, "--ps cannot be negative");
   SKIFF_ASSIGN(json::array env, environment(options.env));
   json::object replicas;
-  json::object spec = {{"runPolicy", {{"cleanPodPolicy", "None"}, {"backoffLimit", options.retries}}}};
+  json::object spec = {{"runPolicy", {{"cleanPodPolicy", "Running"}, {"backoffLimit", options.retries}}}};
   std::string_view kind;
   if (options.framework == "tensorflow") {
     kind = "TFJob";

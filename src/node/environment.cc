@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "base/base64.h"
+#include "base/quantity.h"
 #include "base/strings.h"
-#include "node/quantity.h"
 
 namespace skiff::node {
 namespace {
@@ -39,34 +40,6 @@ bool passed_on(std::string_view name) {
   const std::string plain = lower(name);
   return std::find(std::begin(kProxy), std::end(kProxy), plain) != std::end(kProxy) ||
          name == "SSL_CERT_FILE" || name == "SSL_CERT_DIR" || name == "REQUESTS_CA_BUNDLE";
-}
-
-std::string decode_base64(std::string_view text) {
-  std::string out;
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    int v = 0;
-    if (c >= 'A' && c <= 'Z')
-      v = c - 'A';
-    else if (c >= 'a' && c <= 'z')
-      v = c - 'a' + 26;
-    else if (c >= '0' && c <= '9')
-      v = c - '0' + 52;
-    else if (c == '+' || c == '-')
-      v = 62;
-    else if (c == '/' || c == '_')
-      v = 63;
-    else
-      continue;
-    bits = (bits << 6) | static_cast<std::uint32_t>(v);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      out.push_back(static_cast<char>((bits >> count) & 0xff));
-    }
-  }
-  return out;
 }
 
 bool optional(const json::value& reference) {
@@ -280,6 +253,10 @@ Result<std::string> resource_value(const EnvironmentInput& input, const json::va
     return fail(Code::kInvalid, fmt::format("resource \"{}\" is not supported", name));
   }
   std::optional<std::int64_t> milli;
+  const auto milli_quantity = [](const json::value& text) -> std::optional<std::int64_t> {
+    const Result<Quantity> quantity = Quantity::from_json(text);
+    return quantity ? std::optional(quantity->milli()) : std::nullopt;
+  };
   if (const json::value* q = json::find(container, {"resources", list, resource})) {
     milli = milli_quantity(*q);
   } else if (const json::value* limit = json::find(container, {"resources", "limits", resource})) {
@@ -304,12 +281,14 @@ std::vector<std::pair<std::string, std::string>> source_entries(SourceKind kind,
   for (const auto& [key, value] : json::get_object(source, {"data"})) {
     if (!value.is_string()) continue;
     const std::string_view text = json::view(value.get_string());
-    out.emplace_back(std::string(key),
-                     kind == SourceKind::kSecret ? decode_base64(text) : std::string(text));
+    out.emplace_back(std::string(key), kind == SourceKind::kSecret
+                                           ? base64::decode(text).value_or(std::string())
+                                           : std::string(text));
   }
   for (const auto& [key, value] : json::get_object(source, {"binaryData"})) {
     if (value.is_string()) {
-      out.emplace_back(std::string(key), decode_base64(json::view(value.get_string())));
+      out.emplace_back(std::string(key),
+                       base64::decode(json::view(value.get_string())).value_or(std::string()));
     }
   }
   return out;

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "api/meta.h"
+#include "base/quantity.h"
 #include "node/pod_status.h"
 
 namespace skiff::node {
@@ -243,9 +244,10 @@ class Round {
   PodActions actions_ = {};
 };
 
-std::string_view quantity(const json::value& container, std::string_view list,
-                          std::string_view resource) {
-  return json::get_string(container, {"resources", list, resource});
+// Zero where it is not given or is no quantity: neither asks for anything.
+Quantity amount(const json::value& container, std::string_view list, std::string_view resource) {
+  const json::value* given = json::find(container, {"resources", list, resource});
+  return given == nullptr ? Quantity() : Quantity::from_json(*given).value_or(Quantity());
 }
 
 }  // namespace
@@ -270,11 +272,11 @@ std::string_view qos_class(const json::value& pod) {
   for (const std::string_view list : {"initContainers", "containers"}) {
     for (const json::value& c : json::get_array(pod, {"spec", list})) {
       for (const std::string_view resource : {"cpu", "memory"}) {
-        const std::string_view limit = quantity(c, "limits", resource);
-        const std::string_view request = quantity(c, "requests", resource);
-        any = any || !limit.empty() || !request.empty();
+        const Quantity limit = amount(c, "limits", resource);
+        const Quantity request = amount(c, "requests", resource);
+        any = any || !limit.zero() || !request.zero();
         // A request that is not given is the limit.
-        if (limit.empty() || (!request.empty() && request != limit)) guaranteed = false;
+        if (limit.zero() || (!request.zero() && request != limit)) guaranteed = false;
       }
     }
   }

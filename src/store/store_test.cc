@@ -21,8 +21,8 @@ Key key(std::string name, std::string ns = "default", std::string resource = "po
   return {std::move(resource), std::move(ns), std::move(name)};
 }
 
-std::string_view version(const EntryPtr& entry) {
-  return json::get_string(*entry->value(), {"metadata", "resourceVersion"});
+std::string version(const EntryPtr& entry) {
+  return std::string(json::get_string(*entry->value(), {"metadata", "resourceVersion"}));
 }
 
 struct Fixture {

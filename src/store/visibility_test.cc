@@ -4,9 +4,9 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <map>
 #include <thread>
 
-#include "base/random.h"
 #include "store/journal.h"
 #include "store/memory_journal.h"
 #include "store/store.h"
@@ -28,9 +28,10 @@ struct Fixture {
     return done ? done->revision : 0;
   }
   void wait(Revision revision) const {
-    std::promise<void> arrived;
-    store->when_visible(revision, [&] { arrived.set_value(); });
-    arrived.get_future().wait();
+    // Shared, because set_value() may still be at work when the waiting thread goes on.
+    const auto arrived = std::make_shared<std::promise<void>>();
+    store->when_visible(revision, [arrived] { arrived->set_value(); });
+    arrived->get_future().wait();
   }
 
   std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>();
@@ -169,6 +170,24 @@ TEST(Subscriptions, AreNeverCalledAfterTheirEnd) {
   stop = true;
 }
 
+TEST(Subscriptions, EndOnlyAfterACallThatIsUnderWay) {
+  const Fixture f;
+  std::latch entered(1);
+  std::atomic<bool> ended = false;
+  auto subscription = f.store->subscribe("pods", Horizon::kCommitted, [&] {
+    entered.count_down();
+    // Time enough for the other thread to end the subscription, if it does not wait for us.
+    for (int i = 0; i < 20'000 && !ended; ++i) std::this_thread::yield();
+    EXPECT_FALSE(ended);
+  });
+  const std::jthread other([&] {
+    entered.wait();
+    subscription.reset();
+    ended = true;
+  });
+  f.commit("a");
+}
+
 TEST(FullDisk, RefusesWritesButReadsGoOnUntilItHeals) {
   const Fixture f;
   f.commit("a");
@@ -245,25 +264,27 @@ TEST(Threads, RevisionsAreOneUnbrokenSequenceWhoeverCommits) {
   Fixture f(Store::Writer::kThread);
   constexpr int kThreads = 8, kCommits = 200;
   std::atomic<int> reached = 0;
-  const auto reader =
-      f.store->subscribe_all(Horizon::kVisible, [&] { (void)f.store->list("pods"); });
+  // By address: f.store is already empty while the store ends, and the store still calls.
+  Store* const store = f.store.get();
+  std::size_t listed = 0;
+  const auto reader = store->subscribe_all(
+      Horizon::kVisible, [&, store] { listed = store->list("pods").entries.size(); });
   {
     std::vector<std::jthread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < kCommits; ++i) {
           const Sync sync = i % 3 == 0 ? Sync::kSynced : Sync::kLazy;
-          const auto done = f.store->commit({put("own" + std::to_string(t)), put("shared")}, sync);
+          const auto done = store->commit({put("own" + std::to_string(t)), put("shared")}, sync);
           ASSERT_TRUE(done);
-          f.store->when_visible(done->revision, [&, at = done->revision] {
-            if (f.store->visible() >= at) ++reached;
+          store->when_visible(done->revision, [&, at = done->revision] {
+            if (store->visible() >= at) ++reached;
           });
         }
       });
     }
   }
   f.wait(f.store->revision());
-  EXPECT_EQ(reached, kThreads * kCommits);
   const auto events = f.store->events("pods", 1, Horizon::kVisible, 100'000);
   ASSERT_TRUE(events);
   ASSERT_EQ(events->size(), 2 * kThreads * kCommits);
@@ -274,7 +295,9 @@ TEST(Threads, RevisionsAreOneUnbrokenSequenceWhoeverCommits) {
     ASSERT_EQ(event.previous, replayed[event.entry->key()]);
     replayed[event.entry->key()] = event.entry;
   }
-  f.open();
+  f.open();  // The writer thread has ended: every callback has run.
+  EXPECT_EQ(reached, kThreads * kCommits);
+  EXPECT_EQ(listed, kThreads + 1);
   for (const auto& [k, entry] : replayed) EXPECT_EQ(f.store->get(k)->bytes(), entry->bytes());
 }
 

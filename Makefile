@@ -1,0 +1,45 @@
+# make demo and make test do all the set-up on a fresh Debian 12.
+SHELL := /bin/bash
+export SKIFF_LAUNCHER ?= $(shell command -v ccache 2>/dev/null)
+
+.PHONY: help setup build demo test test-all bench format tidy release clean
+
+help:
+	@echo "make demo      build, start Skiff, train on several workers, kill it in the middle, go on"
+	@echo "make test      unit tests (ASan+UBSan; TSan for store, net, node), simulator, real clients"
+	@echo "make test-all  adds the heavy groups: 100 crashes, planted bugs"
+	@echo "make build     leaves the binary at build/skiff"
+	@echo "make bench     figures of docs/benchmarks.md"
+	@echo "make format | tidy | release | clean"
+
+setup:
+	@tools/setup
+
+build: setup
+	@cmake --preset release > build.log 2>&1 || { cat build.log; rm -f build.log; exit 1; }; rm -f build.log
+	@cmake --build --preset release --target skiff
+	@ln -sfn release/src/skiff build/skiff
+
+demo: build
+	@tools/demo
+
+test: setup
+	@tools/test tidy build asan tsan sim e2e
+
+test-all: setup
+	@tools/test tidy build asan tsan sim e2e crash mutants
+
+bench: build
+	@tools/bench
+
+format: setup
+	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-19 -i
+
+tidy: setup
+	@tools/tidy
+
+release: build
+	@tools/release
+
+clean:
+	rm -rf build

@@ -1,0 +1,18 @@
+// The checkers there are; sim/checkers.cc lists them.
+#pragma once
+
+#include <memory>
+
+#include "sim/checker.h"
+
+namespace skiff::sim::checkers {
+
+std::unique_ptr<Checker> make_ownership();
+std::unique_ptr<Checker> make_slots();
+std::unique_ptr<Checker> make_gangs();
+std::unique_ptr<Checker> make_capacity();
+std::unique_ptr<Checker> make_revisions();
+std::unique_ptr<Checker> make_finality();
+std::unique_ptr<Checker> make_stream();
+
+}  // namespace skiff::sim::checkers

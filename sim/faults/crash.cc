@@ -1,0 +1,17 @@
+// The process is killed at one of its next writes, before or after it takes effect.
+#include "sim/faults/faults.h"
+#include "sim/world.h"
+
+namespace skiff::sim::faults {
+namespace {
+
+void strike(World& world, Random& random) {
+  world.gate().die_at = random.below(6);
+  world.gate().die_after_effect = random.chance(50);
+}
+
+}  // namespace
+
+const Fault kCrash = {.name = "crash", .strike = strike};
+
+}  // namespace skiff::sim::faults

@@ -1,0 +1,16 @@
+// A node takes many times longer for everything.
+#include "sim/faults/faults.h"
+#include "sim/world.h"
+
+namespace skiff::sim::faults {
+namespace {
+
+void strike(World& world, Random& random) {
+  world.nodes().slow(random, 1 + static_cast<unsigned>(random.below(20)));
+}
+
+}  // namespace
+
+const Fault kSlowNode = {.name = "slow-node", .strike = strike};
+
+}  // namespace skiff::sim::faults

@@ -1,0 +1,117 @@
+#include "sim/gate.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+namespace skiff::sim {
+namespace {
+
+std::unexpected<Error> gone() { return fail(Code::kServiceUnavailable, "the server is gone"); }
+
+}  // namespace
+
+class GateWatch : public client::Watch {
+ public:
+  GateWatch(Gate& gate, std::unique_ptr<client::Watch> inner)
+      : gate_(gate), inner_(std::move(inner)), breaks_(gate.breaks_), expiries_(gate.expiries_) {
+    gate_.watches_.push_back(this);
+  }
+  ~GateWatch() override { std::erase(gate_.watches_, this); }
+
+  Result<std::vector<client::Event>> poll() override {
+    if (gate_.dead_) return gone();
+    if (expiries_ != gate_.expiries_) return fail(Code::kExpired, "history is gone");
+    if (breaks_ != gate_.breaks_) return fail(Code::kServiceUnavailable, "the stream broke");
+    SKIFF_ASSIGN(auto events, inner_->poll());
+    const Duration now = gate_.clock_.elapsed();
+    for (client::Event& event : events) {
+      // A stream keeps its order: nothing arrives before what was sent earlier.
+      const Duration earliest = waiting_.empty() ? now : waiting_.back().first;
+      waiting_.emplace_back(std::max(earliest, now + gate_.watch_delay), std::move(event));
+    }
+    std::vector<client::Event> out;
+    while (!waiting_.empty() && waiting_.front().first <= now) {
+      out.push_back(std::move(waiting_.front().second));
+      waiting_.pop_front();
+    }
+    if (!out.empty() && gate_.random_.chance(gate_.duplicate_percent)) {
+      out.push_back(out[gate_.random_.below(out.size())]);
+    }
+    return out;
+  }
+
+  std::optional<Duration> next_arrival() const {
+    if (waiting_.empty()) return std::nullopt;
+    return waiting_.front().first;
+  }
+
+ private:
+  Gate& gate_;
+  const std::unique_ptr<client::Watch> inner_;
+  const std::uint64_t breaks_;
+  const std::uint64_t expiries_;
+  std::deque<std::pair<Duration, client::Event>> waiting_ = {};
+};
+
+void Gate::calm() {
+  watch_delay = {};
+  conflict_percent = 0;
+  lost_answer_percent = 0;
+  duplicate_percent = 0;
+  die_at.reset();
+}
+
+std::optional<Duration> Gate::next_arrival() const {
+  std::optional<Duration> out;
+  for (const GateWatch* watch : watches_) {
+    const auto at = watch->next_arrival();
+    if (at && (!out || *at < *out)) out = at;
+  }
+  return out;
+}
+
+Result<json::value> Gate::get(const api::Resource& resource, std::string_view ns,
+                              std::string_view name) {
+  if (dead_) return gone();
+  return server_->get(resource, ns, name);
+}
+
+Result<client::List> Gate::list(const api::Resource& resource, std::string_view ns,
+                                const client::ListOptions& options) {
+  if (dead_) return gone();
+  return server_->list(resource, ns, options);
+}
+
+Result<json::value> Gate::write(const client::Write& write) {
+  if (dead_) return gone();
+  return server_->write(write);
+}
+
+void Gate::submit(std::vector<client::Write> writes, Done done) {
+  if (dead_) return;  // as with the whole process: nobody is left to answer
+  if (die_at && (*die_at)-- == 0) {
+    die_at.reset();
+    dead_ = true;
+    if (die_after_effect) server_->submit(std::move(writes), [](auto) {});
+    return;
+  }
+  if (random_.chance(conflict_percent)) {
+    return done({fail(Code::kConflict, "the object has been modified")});
+  }
+  if (random_.chance(lost_answer_percent)) {
+    server_->submit(std::move(writes), [](auto) {});
+    return done({fail(Code::kTimeout, "no answer in time")});
+  }
+  server_->submit(std::move(writes), std::move(done));
+}
+
+Result<std::unique_ptr<client::Watch>> Gate::watch(const api::Resource& resource,
+                                                   std::uint64_t after_revision,
+                                                   std::function<void()> ready) {
+  if (dead_) return gone();
+  SKIFF_ASSIGN(auto inner, server_->watch(resource, after_revision, std::move(ready)));
+  return std::make_unique<GateWatch>(*this, std::move(inner));
+}
+
+}  // namespace skiff::sim

@@ -1,0 +1,67 @@
+// The controllers' way to the API server, with faults on it.
+//
+// It outlives the server behind it: when the process dies, the gate is dead until it is attached to
+// the next one, and whoever waits for an answer never gets it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/random.h"
+#include "client/client.h"
+#include "env/env.h"
+
+namespace skiff::sim {
+
+class Gate : public client::Client {
+ public:
+  Gate(const env::Clock& clock, Random& random) : clock_(clock), random_(random) {}
+
+  void attach(client::Client* server) {
+    server_ = server;
+    dead_ = false;
+  }
+  bool dead() const { return dead_; }
+
+  // Faults, each off at its default.
+  Duration watch_delay = {};         // events arrive this late
+  unsigned conflict_percent = 0;     // submits answered 409 although nothing changed
+  unsigned lost_answer_percent = 0;  // submits that take effect but answer "timeout"
+  unsigned duplicate_percent = 0;    // polls that repeat an event
+  // The process dies at the n-th submit from now: before it takes effect, or after.
+  std::optional<std::uint64_t> die_at = {};
+  bool die_after_effect = false;
+  void break_watches() { ++breaks_; }
+  void expire_watches() { ++expiries_; }
+  void calm();
+
+  // When the next delayed event arrives, if any is on its way.
+  std::optional<Duration> next_arrival() const;
+
+  Result<json::value> get(const api::Resource& resource, std::string_view ns,
+                          std::string_view name) override;
+  Result<client::List> list(const api::Resource& resource, std::string_view ns,
+                            const client::ListOptions& options) override;
+  Result<json::value> write(const client::Write& write) override;
+  void submit(std::vector<client::Write> writes, Done done) override;
+  Result<std::unique_ptr<client::Watch>> watch(const api::Resource& resource,
+                                               std::uint64_t after_revision,
+                                               std::function<void()> ready) override;
+  void when_safe(std::function<void()> fn) override { server_->when_safe(std::move(fn)); }
+
+ private:
+  friend class GateWatch;
+
+  const env::Clock& clock_;
+  Random& random_;
+  client::Client* server_ = nullptr;
+  bool dead_ = true;
+  std::uint64_t breaks_ = 0;
+  std::uint64_t expiries_ = 0;
+  std::vector<const class GateWatch*> watches_ = {};
+};
+
+}  // namespace skiff::sim

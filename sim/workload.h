@@ -1,0 +1,49 @@
+// What runs in a simulated world: kinds, controllers, the people who use them, and how their pods
+// behave. A feature that wants to be simulated supplies one of these.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/kind.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "base/time.h"
+#include "client/client.h"
+#include "control/controller.h"
+
+namespace skiff::sim {
+
+// How one run of a pod's containers goes.
+struct PodScript {
+  Duration start_after = std::chrono::seconds(1);
+  Duration run_for = std::chrono::seconds(10);
+  int exit_code = 0;
+  bool oom = false;
+};
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  virtual std::string_view name() const = 0;
+  virtual std::vector<api::Kind> kinds() const = 0;  // to be served besides the built-in ones
+  virtual std::vector<control::Controller> controllers() const = 0;
+
+  // People act: they create, change and delete roots in namespace "default". Called now and then
+  // until `faults_end`, and once more after that to finish what they want. What they write is safe
+  // before anything else happens.
+  virtual void people(client::Client& client, Time now, Random& random) = 0;
+  // `run` counts the restarts of this pod's containers. Every script must end: a hang is a very
+  // long run. When `calm`, faults have stopped and jobs are expected to come to their end.
+  virtual PodScript script(const json::value& pod, unsigned run, bool calm, Random& random) = 0;
+
+  // Has this root reached its final state?
+  virtual bool finished(const json::value& root) const = 0;
+  // The place that this child fills, of which its root has only one: "worker-3". Empty: no such.
+  virtual std::string slot(const json::value& child) const = 0;
+};
+
+}  // namespace skiff::sim

@@ -1,0 +1,28 @@
+#include "sim/workloads.h"
+
+#include <array>
+#include <utility>
+
+#include "sim/echo.h"
+
+namespace skiff::sim {
+namespace {
+
+using Make = std::unique_ptr<Workload> (*)();
+
+// One line for each.
+constexpr std::array<std::pair<std::string_view, Make>, 1> kWorkloads = {{
+    {"echo", [] { return make_echo(); }},
+}};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_workload(std::string_view name, std::uint64_t seed) {
+  if (name.empty()) return kWorkloads[seed % kWorkloads.size()].second();
+  for (const auto& [known, make] : kWorkloads) {
+    if (known == name) return make();
+  }
+  return nullptr;
+}
+
+}  // namespace skiff::sim

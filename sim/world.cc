@@ -1,0 +1,225 @@
+#include "sim/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "api/meta.h"
+#include "scheduler/controller.h"
+
+namespace skiff::sim {
+namespace {
+
+// Long enough for every back-off, restart and hang of a script to pass several times.
+constexpr Duration kLiveness = std::chrono::hours(24);
+// A round that never lets time pass is a loop of its own making.
+constexpr unsigned kRoundsPerInstant = 2000;
+constexpr Duration kInstant = std::chrono::milliseconds(1);
+
+const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kNodes = {
+    .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
+
+}  // namespace
+
+Options Options::from_seed(std::uint64_t seed) {
+  Random random(seed ^ 0x0b7105);
+  Options out{.seed = seed};
+  out.nodes = 1 + static_cast<unsigned>(random.below(4));
+  out.cpus = 2 + static_cast<unsigned>(random.below(7));
+  // Every tenth run has no faults: what fails there needs no clever explanation.
+  const unsigned likely = seed % 10 == 0 ? 0 : 20 + static_cast<unsigned>(random.below(60));
+  for (const Fault* fault : all_faults()) {
+    if (random.chance(likely)) out.faults.push_back(fault);
+  }
+  out.faults_last = std::chrono::seconds(60 + random.below(600));
+  out.strike_every = std::chrono::seconds(1 + random.below(60));
+  out.flush_percent = 5 + static_cast<unsigned>(random.below(96));
+  return out;
+}
+
+std::string Options::describe() const {
+  std::vector<std::string_view> names;
+  for (const Fault* fault : faults) names.push_back(fault->name);
+  return fmt::format("seed={} nodes={} cpus={} flush={}% faults=[{}] every {}s for {}s", seed,
+                     nodes, cpus, flush_percent, fmt::join(names, " "),
+                     strike_every / std::chrono::seconds(1), faults_last / std::chrono::seconds(1));
+}
+
+World::World(Options options, Workload& workload, Log log, const MakeBackend& make)
+    : options_(std::move(options)),
+      workload_(workload),
+      log_(std::move(log)),
+      random_(options_.seed),
+      backend_(make(workload.kinds(), clock_, options_.seed)),
+      gate_(clock_, random_),
+      nodes_(clock_, random_, workload) {
+  std::set<api::Resource> seen{kPods, kNodes};
+  for (const control::Controller& controller : workload.controllers()) {
+    roots_.push_back(controller.root.key());
+    seen.insert(controller.root);
+    seen.insert(controller.owned.begin(), controller.owned.end());
+  }
+  resources_.assign(seen.begin(), seen.end());
+  for (unsigned i = 0; i < options_.nodes; ++i) nodes_.add(fmt::format("n{}", i), options_.cpus);
+  gate_.attach(&backend_->client());
+  start_controllers();
+}
+
+World::~World() {
+  // Watches first: they belong to the server.
+  runtime_.reset();
+  checkers_.clear();
+}
+
+void World::say(std::string_view line) {
+  if (log_)
+    log_(
+        fmt::format("{:>12.3f} {}", std::chrono::duration<double>(clock_.elapsed()).count(), line));
+}
+
+void World::start_controllers() {
+  runtime_ = std::make_unique<control::Runtime>(
+      gate_, clock_,
+      control::RuntimeOptions{.wake = [this] { woken_ = true; },
+                              .log = [this](std::string_view line) { say(line); }});
+  for (control::Controller& controller : workload_.controllers()) {
+    runtime_->add(std::move(controller));
+  }
+  runtime_->add(scheduler::make_scheduler());
+  woken_ = true;
+}
+
+void World::restart(bool power_cut) {
+  say(power_cut ? "power cut" : "the process dies");
+  runtime_.reset();
+  for (const auto& checker : checkers_) checker->restarted(power_cut);
+  backend_->restart(power_cut);
+  if (power_cut) nodes_.power_cut();
+  gate_.attach(&backend_->client());
+  start_controllers();
+  ++restarts_;
+}
+
+std::optional<std::string> World::run() {
+  const Duration calm_at = clock_.elapsed() + options_.faults_last;
+  Duration strike_at = options_.strike_every;
+  Duration people_at = {};
+  while (!failure_ && clock_.elapsed() < calm_at) {
+    if (clock_.elapsed() >= people_at) {
+      workload_.people(backend_->client(), clock_.now(), random_);
+      backend_->work();
+      backend_->flush();
+      people_at = clock_.elapsed() + std::chrono::seconds(1 + random_.below(60));
+    }
+    if (clock_.elapsed() >= strike_at) {
+      strike();
+      strike_at = clock_.elapsed() +
+                  options_.strike_every * static_cast<std::int64_t>(1 + random_.below(2));
+    }
+    round(false);
+    advance(std::min({calm_at, strike_at, people_at}) - clock_.elapsed());
+  }
+  say("faults stop");
+  gate_.calm();
+  nodes_.calm();
+  workload_.people(backend_->client(), clock_.now(), random_);
+  const Duration deadline = clock_.elapsed() + kLiveness;
+  while (!failure_ && !all_finished()) {
+    if (clock_.elapsed() >= deadline) {
+      failure_ = "liveness: not everything has finished a day after the last fault";
+      break;
+    }
+    round(true);
+    advance(deadline - clock_.elapsed());
+  }
+  return failure_;
+}
+
+void World::strike() {
+  if (options_.faults.empty()) return;
+  const Fault& fault = *options_.faults[random_.below(options_.faults.size())];
+  say(fault.name);
+  fault.strike(*this, random_);
+}
+
+void World::round(bool calm) {
+  for (unsigned i = 0; !failure_; ++i) {
+    ++rounds_;
+    woken_ = false;
+    runtime_next_ = runtime_->pump();
+    if (gate_.dead()) {
+      restart(false);
+      continue;
+    }
+    backend_->work();
+    // In calm times, and before time passes, everything reaches the disk.
+    const bool idle = !woken_ && runtime_next_ > Duration{0};
+    if (idle || random_.chance(options_.flush_percent)) {
+      backend_->flush();
+      act(calm);
+    }
+    if (!woken_ && runtime_next_ > Duration{0}) break;
+    if (i > kRoundsPerInstant) failure_ = "a loop that never rests";
+  }
+}
+
+// People and nodes see only what is on disk.
+void World::act(bool calm) {
+  if (!backend_->safe()) return;
+  nodes_next_ = nodes_.step(backend_->client(), calm);
+  backend_->work();
+  backend_->flush();
+  check();
+}
+
+View World::view() {
+  View out{.now = clock_.now(),
+           .roots = roots_,
+           .workload = &workload_,
+           .client = &backend_->client(),
+           .resources = resources_};
+  for (const api::Resource& resource : resources_) {
+    auto listed = backend_->client().list(resource, {}, {});
+    if (!listed) {
+      failure_ = fmt::format("cannot list {}: {}", resource.key(), listed.error().message);
+      continue;
+    }
+    out.revision = std::max(out.revision, listed->revision);
+    out.objects[resource.key()] = std::move(listed->items);
+  }
+  return out;
+}
+
+void World::check() {
+  const View now = view();
+  for (const auto& checker : checkers_) {
+    if (failure_) return;
+    if (auto wrong = checker->check(now)) {
+      failure_ = fmt::format("{}: {} (at {:.3f} s)", checker->name(), *wrong,
+                             std::chrono::duration<double>(clock_.elapsed()).count());
+    }
+  }
+}
+
+bool World::all_finished() {
+  for (const auto& [resource, objects] : view().objects) {
+    if (std::ranges::find(roots_, resource) == roots_.end()) continue;
+    for (const Object& root : objects) {
+      if (!workload_.finished(*root) || api::deleting(*root)) return false;
+    }
+  }
+  return true;
+}
+
+void World::advance(Duration at_most) {
+  Duration step = std::min({at_most, runtime_next_, nodes_next_});
+  if (const auto arrival = gate_.next_arrival()) {
+    step = std::min(step, *arrival - clock_.elapsed());
+  }
+  clock_.advance(std::max(step, kInstant));
+}
+
+}  // namespace skiff::sim

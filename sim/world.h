@@ -1,0 +1,94 @@
+// A whole platform in one thread: API server, controllers, scheduler and nodes, in virtual time,
+// from one seed, with faults.
+//
+// The same seed gives the same run. The faults last for a while; after that everything must come to
+// its end within bounded time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "control/runtime.h"
+#include "env/sim/clock.h"
+#include "sim/backend.h"
+#include "sim/checker.h"
+#include "sim/fault.h"
+#include "sim/gate.h"
+#include "sim/nodes.h"
+#include "sim/workload.h"
+
+namespace skiff::sim {
+
+// How a run goes, all of it chosen by the seed.
+struct Options {
+  std::uint64_t seed = 1;
+  unsigned nodes = 1;
+  unsigned cpus = 4;
+  std::vector<const Fault*> faults = {};
+  Duration faults_last = std::chrono::minutes(5);
+  Duration strike_every = std::chrono::seconds(20);
+  unsigned flush_percent = 50;  // of the rounds end with a write to disk
+
+  static Options from_seed(std::uint64_t seed);
+  std::string describe() const;
+};
+
+class World {
+ public:
+  using Log = std::function<void(std::string_view line)>;
+  using MakeBackend = std::function<std::unique_ptr<Backend>(
+      std::vector<api::Kind>, const env::Clock&, std::uint64_t seed)>;
+  // `log` hears everything that happens; for --verbose.
+  World(Options options, Workload& workload, Log log = {}, const MakeBackend& make = make_backend);
+  ~World();
+
+  // What went wrong, or nothing.
+  std::optional<std::string> run();
+
+  // For faults.
+  Gate& gate() { return gate_; }
+  Nodes& nodes() { return nodes_; }
+  void restart(bool power_cut);
+
+  // For whoever counts.
+  std::uint64_t rounds() const { return rounds_; }
+  std::uint64_t restarts() const { return restarts_; }
+
+ private:
+  void start_controllers();
+  void strike();
+  void round(bool calm);
+  void act(bool calm);
+  void check();
+  bool all_finished();
+  void advance(Duration at_most);
+  View view();
+  void say(std::string_view line);
+
+  const Options options_;
+  Workload& workload_;
+  const Log log_;
+  Random random_;
+  env::sim::Clock clock_ = env::sim::Clock();
+  std::vector<api::Resource> resources_ = {};
+  std::vector<std::string> roots_ = {};
+  std::unique_ptr<Backend> backend_;
+  Gate gate_;
+  Nodes nodes_;
+  std::vector<std::unique_ptr<Checker>> checkers_ = all_checkers();
+  std::unique_ptr<control::Runtime> runtime_ = {};
+  bool woken_ = false;
+  Duration runtime_next_ = {};
+  Duration nodes_next_ = {};
+  std::uint64_t rounds_ = 0;
+  std::uint64_t restarts_ = 0;
+  std::optional<std::string> failure_ = {};
+};
+
+}  // namespace skiff::sim

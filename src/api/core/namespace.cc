@@ -1,0 +1,39 @@
+#include "api/core/namespace.h"
+
+#include "api/meta.h"
+
+namespace skiff::api {
+namespace {
+
+constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
+
+void set_defaults(json::value& object) {
+  if (!object.is_object()) return;
+  // Once it is being deleted, an empty list of finalizers means that it may go.
+  if (!deleting(object)) {
+    json::object& spec = json::make_object(object, {"spec"});
+    if (!spec.contains("finalizers")) spec["finalizers"] = json::array{"kubernetes"};
+  }
+  if (const std::string_view n = name(object); !n.empty()) {
+    json::set(object, {"metadata", "labels", kNameLabel}, json::string(n));
+  }
+  if (json::get_string(object, {"status", "phase"}).empty()) {
+    json::set(object, {"status", "phase"}, "Active");
+  }
+}
+
+}  // namespace
+
+Kind namespace_kind() {
+  return {.resource = {"", "v1", "namespaces", "Namespace", false},
+          .singular = "namespace",
+          .short_names = {"ns"},
+          .has_status = true,
+          .schema = "io.k8s.api.core.v1.Namespace",
+          .columns = {{"Status", "string", ".status.phase"},
+                      {"Age", "date", ".metadata.creationTimestamp"}},
+          .selectable = {"status.phase"},
+          .set_defaults = set_defaults};
+}
+
+}  // namespace skiff::api

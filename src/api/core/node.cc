@@ -1,0 +1,86 @@
+#include "api/core/node.h"
+
+#include "api/cells.h"
+#include "api/meta.h"
+#include "base/strings.h"
+
+namespace skiff::api {
+namespace {
+
+constexpr std::string_view kRolePrefix = "node-role.kubernetes.io/";
+
+std::string status_cell(const json::value& node) {
+  const json::object* ready = condition(node, "Ready");
+  std::string out = "Unknown";
+  if (ready != nullptr) out = condition_true(node, "Ready") ? "Ready" : "NotReady";
+  if (json::get_bool(node, {"spec", "unschedulable"}).value_or(false)) out += ",SchedulingDisabled";
+  return out;
+}
+
+std::string roles_cell(const json::value& node) {
+  std::vector<std::string> roles;
+  for (const auto& [key, value] : json::get_object(node, {"metadata", "labels"})) {
+    const std::string_view label = key;
+    if (label.starts_with(kRolePrefix) && label.size() > kRolePrefix.size()) {
+      roles.emplace_back(label.substr(kRolePrefix.size()));
+    }
+  }
+  std::ranges::sort(roles);
+  return or_none(join(roles, ","));
+}
+
+std::string address_cell(const json::value& node, std::string_view type) {
+  for (const json::value& a : json::get_array(node, {"status", "addresses"})) {
+    if (json::get_string(a, {"type"}) == type) return or_none(json::get_string(a, {"address"}));
+  }
+  return "<none>";
+}
+
+std::string info_cell(const json::value& node, std::string_view field) {
+  const std::string_view text = json::get_string(node, {"status", "nodeInfo", field});
+  return text.empty() ? std::string("<unknown>") : std::string(text);
+}
+
+json::array cells(const json::value& node, std::int64_t now_s) {
+  json::array out;
+  for (const std::string& text :
+       {status_cell(node), roles_cell(node), age_cell(node, now_s),
+        std::string(json::get_string(node, {"status", "nodeInfo", "kubeletVersion"})),
+        address_cell(node, "InternalIP"), address_cell(node, "ExternalIP"),
+        info_cell(node, "osImage"), info_cell(node, "kernelVersion"),
+        info_cell(node, "containerRuntimeVersion")}) {
+    out.emplace_back(json::string(text));
+  }
+  return out;
+}
+
+void set_defaults(json::value& object) {
+  const json::value* capacity = json::find(object, {"status", "capacity"});
+  if (capacity == nullptr || json::find(object, {"status", "allocatable"}) != nullptr) return;
+  json::value copy = *capacity;
+  json::set(object, {"status", "allocatable"}, std::move(copy));
+}
+
+}  // namespace
+
+Kind node_kind() {
+  return {.resource = {"", "v1", "nodes", "Node", false},
+          .singular = "node",
+          .short_names = {"no"},
+          .has_status = true,
+          .schema = "io.k8s.api.core.v1.Node",
+          .columns = {{"Status", "string"},
+                      {"Roles", "string"},
+                      {"Age", "string"},
+                      {"Version", "string"},
+                      {"Internal-IP", "string", "", 1},
+                      {"External-IP", "string", "", 1},
+                      {"OS-Image", "string", "", 1},
+                      {"Kernel-Version", "string", "", 1},
+                      {"Container-Runtime", "string", "", 1}},
+          .selectable = {"spec.unschedulable"},
+          .set_defaults = set_defaults,
+          .cells = cells};
+}
+
+}  // namespace skiff::api

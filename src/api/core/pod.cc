@@ -1,0 +1,56 @@
+#include "api/core/pod.h"
+
+#include "api/meta.h"
+
+namespace skiff::api {
+namespace {
+
+void set_defaults(json::value& object) {
+  if (!object.is_object()) return;
+  default_pod_spec(json::make_object(object, {"spec"}));
+  json::object& status = json::make_object(object, {"status"});
+  status.emplace("phase", "Pending");
+  status.emplace("qosClass", json::string(qos_class(object.get_object().at("spec"))));
+}
+
+std::vector<Cause> validate(const json::value& object, const Admission& context) {
+  static const json::value kNothing = json::object();
+  const json::value* spec = json::find(object, {"spec"});
+  if (spec == nullptr) spec = &kNothing;
+  if (context.old == nullptr) return validate_pod_spec(*spec, "spec");
+  // Sub-resources change what a plain update may not: binding sets the node.
+  if (!context.subresource.empty()) return {};
+  const json::value* old_spec = json::find(*context.old, {"spec"});
+  std::vector<Cause> out = validate_pod_spec(*spec, "spec");
+  if (old_spec != nullptr) {
+    for (Cause& cause : validate_pod_update(*spec, *old_spec)) out.push_back(std::move(cause));
+  }
+  return out;
+}
+
+}  // namespace
+
+Kind pod_kind() {
+  return {.resource = {"", "v1", "pods", "Pod", true},
+          .singular = "pod",
+          .short_names = {"po"},
+          .categories = {"all"},
+          .has_status = true,
+          .schema = "io.k8s.api.core.v1.Pod",
+          .columns = {{"Ready", "string"},
+                      {"Status", "string"},
+                      {"Restarts", "string"},
+                      {"Age", "string"},
+                      {"IP", "string", "", 1},
+                      {"Node", "string", "", 1},
+                      {"Nominated Node", "string", "", 1},
+                      {"Readiness Gates", "string", "", 1}},
+          .selectable = {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
+                         "spec.serviceAccountName", "spec.hostNetwork", "status.phase",
+                         "status.podIP", "status.podIPs", "status.nominatedNodeName"},
+          .set_defaults = set_defaults,
+          .validate = validate,
+          .cells = pod_cells};
+}
+
+}  // namespace skiff::api

@@ -1,0 +1,175 @@
+#include <array>
+
+#include "api/core/pod.h"
+#include "base/quantity.h"
+
+namespace skiff::api {
+namespace {
+
+constexpr std::array<std::string_view, 3> kContainerLists{"containers", "initContainers",
+                                                          "ephemeralContainers"};
+
+void put(json::object& o, std::string_view key, json::value value) {
+  o.emplace(key, std::move(value));
+}
+
+// Runs `f` on every object of the list under `key`.
+template <class F>
+void each(json::object& o, std::string_view key, F f) {
+  json::value* list = o.if_contains(key);
+  if (list == nullptr || !list->is_array()) return;
+  for (json::value& item : list->get_array()) {
+    if (json::object* inner = item.if_object()) f(*inner);
+  }
+}
+
+json::object* object_in(json::object& o, std::string_view key) {
+  json::value* v = o.if_contains(key);
+  return v == nullptr ? nullptr : v->if_object();
+}
+
+// Quantities are stored in their canonical form, so that equal ones look equal.
+void canonical(json::object& amounts) {
+  for (auto& member : amounts) {
+    const Result<Quantity> q = Quantity::from_json(member.value());
+    if (q) member.value() = q->text();
+  }
+}
+
+void default_resources(json::object& container) {
+  json::value& v = container.emplace("resources", json::object()).first->value();
+  json::object* resources = v.if_object();
+  if (resources == nullptr) return;
+  if (json::object* requests = object_in(*resources, "requests")) canonical(*requests);
+  json::object* limits = object_in(*resources, "limits");
+  if (limits == nullptr || limits->empty()) return;
+  canonical(*limits);
+  const json::object copy = *limits;
+  json::object& requests = json::make_object(*resources, {"requests"});
+  for (const auto& [name, amount] : copy) put(requests, name, amount);
+}
+
+void default_probe(json::object& container, std::string_view name) {
+  json::object* probe = object_in(container, name);
+  if (probe == nullptr) return;
+  put(*probe, "timeoutSeconds", 1);
+  put(*probe, "periodSeconds", 10);
+  put(*probe, "successThreshold", 1);
+  put(*probe, "failureThreshold", 3);
+  if (json::object* get = object_in(*probe, "httpGet")) {
+    put(*get, "path", "/");
+    put(*get, "scheme", "HTTP");
+  }
+}
+
+void default_container(json::object& container, bool host_network) {
+  default_resources(container);
+  put(container, "terminationMessagePath", "/dev/termination-log");
+  put(container, "terminationMessagePolicy", "File");
+  const json::value* image = container.if_contains("image");
+  if (image != nullptr && image->is_string()) {
+    const std::string_view policy = default_pull_policy(json::view(image->get_string()));
+    put(container, "imagePullPolicy", json::string(policy));
+  }
+  each(container, "ports", [&](json::object& port) {
+    put(port, "protocol", "TCP");
+    if (const json::value* number = port.if_contains("containerPort"); number && host_network) {
+      const json::value copy = *number;
+      put(port, "hostPort", copy);
+    }
+  });
+  each(container, "env", [](json::object& env) {
+    json::object* from = object_in(env, "valueFrom");
+    json::object* field = from == nullptr ? nullptr : object_in(*from, "fieldRef");
+    if (field != nullptr) put(*field, "apiVersion", "v1");
+  });
+  for (const std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+    default_probe(container, probe);
+  }
+}
+
+void default_field_refs(json::object& downward) {
+  each(downward, "items", [](json::object& item) {
+    if (json::object* field = object_in(item, "fieldRef")) put(*field, "apiVersion", "v1");
+  });
+}
+
+void default_volume(json::object& volume) {
+  constexpr int kMode = 0644;
+  // A volume that says nothing of where it comes from is an empty directory.
+  if (volume.size() == 1 && volume.contains("name")) put(volume, "emptyDir", json::object());
+  for (const std::string_view source : {"secret", "configMap", "downwardAPI", "projected"}) {
+    if (json::object* s = object_in(volume, source)) put(*s, "defaultMode", kMode);
+  }
+  if (json::object* s = object_in(volume, "downwardAPI")) default_field_refs(*s);
+  if (json::object* s = object_in(volume, "hostPath")) put(*s, "type", "");
+  if (json::object* s = object_in(volume, "projected")) {
+    each(*s, "sources", [](json::object& source) {
+      if (json::object* t = object_in(source, "serviceAccountToken")) {
+        put(*t, "expirationSeconds", 3600);
+      }
+      if (json::object* d = object_in(source, "downwardAPI")) default_field_refs(*d);
+    });
+  }
+}
+
+// The old and the new name of one field; either may be given.
+void mirror_service_account(json::object& spec) {
+  const json::value* current = spec.if_contains("serviceAccountName");
+  const json::value* old = spec.if_contains("serviceAccount");
+  if (current != nullptr && old == nullptr) {
+    const json::value copy = *current;
+    put(spec, "serviceAccount", copy);
+  } else if (current == nullptr && old != nullptr) {
+    const json::value copy = *old;
+    put(spec, "serviceAccountName", copy);
+  }
+}
+
+}  // namespace
+
+std::string_view default_pull_policy(std::string_view image) {
+  if (image.find('@') != image.npos) return "IfNotPresent";
+  const std::size_t slash = image.rfind('/');
+  const std::string_view last = slash == image.npos ? image : image.substr(slash + 1);
+  const std::size_t colon = last.rfind(':');
+  return colon == last.npos || last.substr(colon + 1) == "latest" ? "Always" : "IfNotPresent";
+}
+
+void default_pod_spec(json::object& spec) {
+  const json::value* host = spec.if_contains("hostNetwork");
+  const bool host_network = host != nullptr && host->is_bool() && host->get_bool();
+  for (const std::string_view list : kContainerLists) {
+    each(spec, list, [&](json::object& container) { default_container(container, host_network); });
+  }
+  each(spec, "volumes", default_volume);
+  put(spec, "restartPolicy", "Always");
+  put(spec, "terminationGracePeriodSeconds", 30);
+  put(spec, "dnsPolicy", "ClusterFirst");
+  mirror_service_account(spec);
+  put(spec, "securityContext", json::object());
+  put(spec, "schedulerName", "default-scheduler");
+  put(spec, "enableServiceLinks", true);
+}
+
+std::string_view qos_class(const json::value& spec) {
+  bool any = false, guaranteed = true;
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    for (const json::value& container : json::get_array(spec, {list})) {
+      for (const std::string_view resource : {"cpu", "memory"}) {
+        const json::value* request = json::find(container, {"resources", "requests", resource});
+        const json::value* limit = json::find(container, {"resources", "limits", resource});
+        const Result<Quantity> want = request ? Quantity::from_json(*request) : Quantity();
+        const Result<Quantity> most = limit ? Quantity::from_json(*limit) : Quantity();
+        const bool wants = want && !want->zero(), bounded = most && !most->zero();
+        any = any || wants || bounded;
+        // A request that is not given is the limit.
+        guaranteed = guaranteed && bounded && (request == nullptr || (want && *want == *most));
+      }
+    }
+  }
+  if (!any) return "BestEffort";
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+}  // namespace skiff::api

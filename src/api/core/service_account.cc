@@ -1,0 +1,23 @@
+#include "api/core/service_account.h"
+
+#include "api/cells.h"
+
+namespace skiff::api {
+namespace {
+
+json::array cells(const json::value& object, std::int64_t now_s) {
+  return {json::get_array(object, {"secrets"}).size(), json::string(age_cell(object, now_s))};
+}
+
+}  // namespace
+
+Kind service_account_kind() {
+  return {.resource = {"", "v1", "serviceaccounts", "ServiceAccount", true},
+          .singular = "serviceaccount",
+          .short_names = {"sa"},
+          .schema = "io.k8s.api.core.v1.ServiceAccount",
+          .columns = {{"Secrets", "integer"}, {"Age", "string"}},
+          .cells = cells};
+}
+
+}  // namespace skiff::api

@@ -1,0 +1,26 @@
+#include "assembly/features.h"
+
+#include "api/kinds.h"
+#include "api/skiff/image_mapping.h"
+#include "features/training/feature.h"
+
+namespace skiff::assembly {
+
+Features all_features(schema::Registry& registry) {
+  Features out;
+  out.kinds = api::builtin_kinds();
+  out.kinds.push_back(api::image_mapping_kind());
+
+  training::Feature training = training::make();
+  for (auto& [name, schema] : training.schemas) registry.add(name, std::move(schema));
+  for (api::Kind& kind : training.kinds) {
+    out.job_kinds.push_back(kind.resource);
+    out.kinds.push_back(std::move(kind));
+  }
+  for (control::Controller& controller : training.controllers) {
+    out.controllers.push_back(std::move(controller));
+  }
+  return out;
+}
+
+}  // namespace skiff::assembly

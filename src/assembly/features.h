@@ -1,0 +1,21 @@
+// The list of features, and what they bring together.
+#pragma once
+
+#include <vector>
+
+#include "api/kind.h"
+#include "control/controller.h"
+#include "schema/registry.h"
+
+namespace skiff::assembly {
+
+struct Features {
+  std::vector<api::Kind> kinds = {};  // built-in ones first
+  std::vector<control::Controller> controllers = {};
+  std::vector<api::Resource> job_kinds = {};  // what the status page lists as jobs
+};
+
+// Adds the features' schemas to the registry.
+Features all_features(schema::Registry& registry);
+
+}  // namespace skiff::assembly

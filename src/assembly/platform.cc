@@ -1,0 +1,293 @@
+#include "assembly/platform.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "api/builtin.h"
+#include "base/strings.h"
+#include "env/posix/entropy.h"
+#include "node/net/addresses.h"
+#include "node/pod_logs.h"
+#include "scheduler/controller.h"
+#include "webui/status_page.h"
+
+extern char** environ;
+
+namespace skiff::assembly {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kTick = 1s;
+// Garbage collection by events alone would miss what expires by time.
+constexpr int kPassesPerTurn = 50;
+
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+Result<Address> parse_address(const std::string& option, const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  char* end = nullptr;
+  const char* digits = colon == std::string::npos ? "" : text.c_str() + colon + 1;
+  const unsigned long port = std::strtoul(digits, &end, 10);
+  if (colon == std::string::npos || *digits == 0 || *end != 0 || port > 65535) {
+    return fail(Code::kBadRequest, fmt::format("{} {}: write ADDRESS:PORT, e.g. 127.0.0.1:7443", option, text));
+  }
+  std::string host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return Address{host.empty() ? "0.0.0.0" : host, static_cast<std::uint16_t>(port)};
+}
+
+bool loopback(const std::string& host) { return host.starts_with("127.") || host == "::1"; }
+
+std::string url(const char* scheme, const std::string& host, std::uint16_t port) {
+  const bool any = host == "0.0.0.0" || host == "::";
+  const std::string name = any ? "127.0.0.1" : host.contains(':') ? "[" + host + "]" : host;
+  return fmt::format("{}://{}:{}", scheme, name, port);
+}
+
+std::string node_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  const std::string out = lower(name);
+  return out.empty() ? "skiff" : out;
+}
+
+node::Variables machine_environment() {
+  node::Variables out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view pair = *entry;
+    const std::size_t equals = pair.find('=');
+    if (equals != std::string_view::npos) out[std::string(pair.substr(0, equals))] = pair.substr(equals + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+void log_line(std::string_view line) {
+  const Time now = env::posix::Clock().now();
+  fmt::print(stderr, "{} {}\n", rfc3339_micro(now), line);
+}
+
+Platform::Platform(DataFolder folder, cli::UpOptions options)
+    : folder_(std::move(folder)),
+      options_(std::move(options)),
+      started_at_(clock_.now()),
+      started_(clock_.elapsed()),
+      registry_(api::builtin_definitions()),
+      features_(all_features(registry_)) {}
+
+Platform::~Platform() { stop(true); }
+
+Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
+                                                  std::function<void(bool)> ask_to_stop) {
+  SKIFF_ASSIGN(const Address http, parse_address("--http", options.http));
+  if (!loopback(http.host)) {
+    return fail(Code::kBadRequest, fmt::format("--http {}: plain HTTP is for this machine only; use a loopback "
+                                               "address here and --https for the network",
+                                               options.http));
+  }
+  SKIFF_ASSIGN(DataFolder folder, DataFolder::open(options.data));
+  std::unique_ptr<Platform> platform(new Platform(std::move(folder), options));
+  SKIFF_TRY(platform->open_store());
+  platform->make_server(std::move(ask_to_stop));
+  SKIFF_TRY(platform->server_->bootstrap());
+  platform->start_control();
+  platform->start_node();
+  SKIFF_TRY(platform->listen());
+  return platform;
+}
+
+Result<void> Platform::open_store() {
+  SKIFF_ASSIGN(auto journal, store::open_sqlite_journal(folder_.at("objects.db")));
+  SKIFF_ASSIGN(store_, store::Store::open(std::move(journal), store::Store::Writer::kThread));
+  return {};
+}
+
+void Platform::make_server(std::function<void(bool)> ask_to_stop) {
+  env::posix::Entropy entropy;
+  SKIFF_CHECK(store_ != nullptr, "the store is opened first");
+  server_ = std::make_unique<apiserver::Server>(
+      *store_, features_.kinds, registry_, clock_, entropy.seed(),
+      apiserver::ServerOptions{.version = kVersion, .auth = {.local_trust = options_.local_trust}});
+  page_client_ = std::make_unique<client::LocalClient>(*server_, [this](auto fn) { loop_.post(std::move(fn)); });
+  server_->add_route({.method = "GET", .prefix = "/", .handler = [this](const http::Request&) {
+                        return webui::status_page(*page_client_, features_.job_kinds, kVersion, clock_.now());
+                      }});
+  server_->add_route({.method = "GET", .prefix = "/skiff/v1/status",
+                      .handler = [this](const http::Request&) { return status_json(); }});
+  server_->add_route({.method = "POST", .prefix = "/skiff/v1/stop",
+                      .handler = [ask_to_stop](const http::Request& request) {
+                        const auto parsed = http::parse_url(request.target);
+                        ask_to_stop(parsed && parsed->flag("keepPods"));
+                        return http::Response{.headers = {{"Content-Type", "application/json"}},
+                                              .body = R"({"status":"stopping"})"};
+                      }});
+}
+
+http::Response Platform::status_json() {
+  const store::Store::Stats stats = store_->stats();
+  json::object out = {{"version", kVersion},
+                      {"api", api_url_},
+                      {"page", page_url_},
+                      {"data", folder_.path()},
+                      {"pid", getpid()},
+                      {"uptime", age(clock_.elapsed() - started_)},
+                      {"stored", stats.objects},
+                      {"revision", store_->revision()}};
+  if (!stats.refusing.empty()) out["refusing"] = stats.refusing;
+  return {.headers = {{"Content-Type", "application/json"}}, .body = json::serialize(out)};
+}
+
+void Platform::start_control() {
+  control_client_ = std::make_unique<client::LocalClient>(*server_, [this](auto fn) { loop_.post(std::move(fn)); });
+  control_ = std::make_unique<control::Runtime>(
+      *control_client_, clock_, control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line});
+  for (const control::Controller& controller : features_.controllers) control_->add(controller);
+  control_->add(scheduler::make_scheduler());
+  garbage_watch_ = store_->subscribe_all(store::Horizon::kCommitted, [this] {
+    if (!garbage_due_.exchange(true)) loop_.wake();
+  });
+  loop_.start([this] { return turn(); });
+}
+
+// One turn of the loop: controllers, then what they left behind, then watches that are due.
+Duration Platform::turn() {
+  const Duration wait = control_->pump();
+  const Duration now = clock_.elapsed();
+  if (now >= next_tick_) {
+    next_tick_ = now + kTick;
+    garbage_due_ = true;
+    server_->tick();
+  }
+  if (garbage_due_.exchange(false)) {
+    for (int pass = 0; pass < kPassesPerTurn && server_->collect_garbage(); ++pass) {
+    }
+  }
+  return std::min(wait, next_tick_ - now);
+}
+
+void Platform::start_node() {
+  const std::string hash = net::sha256_hex(folder_.path()).substr(0, 6);
+  mkdir(folder_.at("pods").c_str(), 0700);
+  process_ = {.pods_folder = folder_.at("pods"),
+              .skiff_binary = std::filesystem::canonical("/proc/self/exe"),
+              .bridge = "skiff" + hash,
+              .privileged = geteuid() == 0,
+              .tell = [](std::string line) { log_line(line); }};
+  if (process_.privileged) {
+    auto subnet = read_file(folder_.at("subnet"));
+    if (!subnet || subnet->empty()) {
+      subnet = node::pick_subnet(node::default_subnets(), process_.bridge);
+      if (subnet) {
+        if (auto kept = write_file(folder_.at("subnet"), *subnet, 0600); !kept) log_line(kept.error().message);
+      }
+    }
+    if (subnet) {
+      process_.subnet = trim(*subnet);
+      process_.gateway = node::first_address(process_.subnet).value_or("");
+    } else {
+      log_line(subnet.error().message);
+      process_.privileged = false;
+    }
+  }
+  runtime_ = node::make_process_runtime(process_);
+  node_client_ = std::make_unique<client::LocalClient>(*server_, [this](auto fn) { loop_.post(std::move(fn)); });
+  std::map<std::string, std::string> capacity;
+  for (const auto& [name, n] : options_.capacity) capacity[name] = std::to_string(n);
+  agent_ = std::make_unique<node::Agent>(
+      *node_client_, *runtime_, clock_,
+      node::AgentOptions{.node_name = node_name(),
+                         .node_address = process_.gateway.empty() ? "127.0.0.1" : process_.gateway,
+                         .version = kVersion,
+                         .pod_cidr = process_.subnet,
+                         .images_host = options_.images_host,
+                         .capacity = capacity,
+                         .hidden = {folder_.path()},
+                         .dns_address = process_.gateway,
+                         .machine_env = machine_environment(),
+                         .log = [](std::string line) { log_line(line); }});
+  pod_streams_ = std::make_unique<node::PodLogs>(
+      *runtime_, [this](std::string_view pod, std::string_view container, int attempt) {
+        return agent_->running(pod, container, attempt);
+      });
+  server_->set_pod_streams(pod_streams_.get());
+}
+
+Result<void> Platform::listen() {
+  SKIFF_ASSIGN(const Address https, parse_address("--https", options_.https));
+  SKIFF_ASSIGN(const Address http, parse_address("--http", options_.http));
+  std::vector<std::string> names = {https.host};
+  if (!process_.gateway.empty()) names.push_back(process_.gateway);
+  std::erase_if(names, [](const std::string& name) { return name == "0.0.0.0" || name == "::"; });
+  SKIFF_ASSIGN(credentials_, load_or_make_credentials(folder_, names, clock_.now()));
+  server_->set_admin_token(credentials_.token);
+  SKIFF_ASSIGN(http_, net::Server::start(
+                          {.listeners = {{.address = https.host, .port = https.port, .tls = true},
+                                         {.address = http.host, .port = http.port, .trust_local = options_.local_trust}},
+                           .certificate_pem = credentials_.server.certificate_pem,
+                           .key_pem = credentials_.server.key_pem,
+                           .client_ca_pem = credentials_.authority.certificate_pem,
+                           .gate = [this](std::uint64_t revision,
+                                          std::function<void()> ready) { store_->when_visible(revision, std::move(ready)); },
+                           .server_header = "skiff"},
+                          [this](const http::Request& request) { return server_->handle(request); }));
+  api_url_ = url("https", https.host, http_->port(0));
+  page_url_ = url("http", http.host, http_->port(1));
+  SKIFF_TRY(write_file(folder_.at("kubeconfig"), kubeconfig_text(credentials_, api_url_), 0600));
+  SKIFF_TRY(write_file(folder_.at("address"), page_url_ + "\n", 0600));
+  if (!process_.gateway.empty()) {
+    // For pods; only tokens and certificates count there.
+    for (const bool tls : {true, false}) {
+      const auto added = http_->add_listener({.address = process_.gateway, .port = http_->port(tls ? 0 : 1), .tls = tls});
+      if (!added) log_line(added.error().message);
+    }
+    const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
+    auto dns = node::DnsServer::start({.address = process_.gateway,
+                                       .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
+                                       .records = [this] { return agent_->dns_records(); }});
+    if (dns) {
+      dns_ = std::move(*dns);
+    } else {
+      log_line(dns.error().message);
+    }
+  }
+  agent_->start();
+  return {};
+}
+
+std::string Platform::summary() const {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.elapsed() - started_).count();
+  return fmt::format("Skiff is ready ({} ms): API {}, page {}, data {}; point kubectl here: eval \"$(skiff env{})\"", ms,
+                     api_url_, page_url_, folder_.path(),
+                     options_.data == folder_.path() ? "" : " --data " + folder_.path());
+}
+
+void Platform::stop(bool keep_pods) {
+  if (std::exchange(stopped_, true)) return;
+  if (agent_) {
+    if (!keep_pods) agent_->stop_pods();
+    agent_->stop();
+  }
+  http_.reset();
+  dns_.reset();
+  garbage_watch_.reset();
+  loop_.stop();
+  control_.reset();
+  agent_.reset();
+  runtime_.reset();
+  if (!keep_pods && process_.privileged) {
+    if (auto released = node::release_network(process_); !released) log_line(released.error().message);
+  }
+  server_.reset();
+  store_.reset();
+}
+
+}  // namespace skiff::assembly

@@ -1,0 +1,85 @@
+// Every part of Skiff on one machine, in the order in which they need each other.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apiserver/server.h"
+#include "assembly/credentials.h"
+#include "assembly/data_folder.h"
+#include "assembly/features.h"
+#include "assembly/loop.h"
+#include "cli/cli.h"
+#include "client/local/local_client.h"
+#include "control/runtime.h"
+#include "env/posix/clock.h"
+#include "net/server.h"
+#include "node/agent.h"
+#include "node/dns_server.h"
+#include "node/process/process.h"
+#include "node/runtime.h"
+#include "schema/registry.h"
+#include "store/store.h"
+
+namespace skiff::assembly {
+
+inline constexpr const char* kVersion = "v1.34.0+skiff.0.1";
+
+class Platform {
+ public:
+  // `ask_to_stop(keep_pods)` is called, from any thread, when a client asks for it.
+  static Result<std::unique_ptr<Platform>> start(const cli::UpOptions& options,
+                                                 std::function<void(bool)> ask_to_stop);
+  ~Platform();
+
+  // One line for people: where it answers and how to point clients here.
+  std::string summary() const;
+  // Pods get their grace unless they are to be kept for the next start.
+  void stop(bool keep_pods);
+
+ private:
+  Platform(DataFolder folder, cli::UpOptions options);
+
+  Result<void> open_store();
+  void make_server(std::function<void(bool)> ask_to_stop);
+  Result<void> listen();
+  void start_control();
+  void start_node();
+  http::Response status_json();
+  Duration turn();
+
+  const DataFolder folder_;
+  const cli::UpOptions options_;
+  const env::posix::Clock clock_ = {};
+  const Time started_at_;
+  const Duration started_;
+  Credentials credentials_ = {};
+  schema::Registry registry_;
+  Features features_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<apiserver::Server> server_;
+  Loop loop_;
+  std::unique_ptr<client::LocalClient> control_client_;
+  std::unique_ptr<control::Runtime> control_;
+  std::unique_ptr<store::Subscription> garbage_watch_;
+  std::atomic<bool> garbage_due_ = true;
+  Duration next_tick_ = {};
+  node::ProcessOptions process_ = {};
+  std::unique_ptr<node::Runtime> runtime_;
+  std::unique_ptr<apiserver::PodStreams> pod_streams_;
+  std::unique_ptr<client::LocalClient> node_client_;
+  std::unique_ptr<node::Agent> agent_;
+  std::unique_ptr<node::DnsServer> dns_;
+  std::unique_ptr<client::LocalClient> page_client_;
+  std::unique_ptr<net::Server> http_;
+  std::string api_url_, page_url_;
+  bool stopped_ = false;
+};
+
+// A line in the log, with the time.
+void log_line(std::string_view line);
+
+}  // namespace skiff::assembly

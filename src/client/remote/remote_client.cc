@@ -1,0 +1,221 @@
+#include "client/remote/remote_client.h"
+
+#include <charconv>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "api/meta.h"
+#include "client/remote/discovery.h"
+#include "client/remote/remote_watch.h"
+#include "client/remote/requests.h"
+#include "client/remote/status.h"
+
+namespace skiff::client {
+
+// A fixed pool; each task is one submit, so the writes of a call keep their order.
+class RemoteClient::Workers {
+ public:
+  Workers(int threads, std::size_t tasks_max) : tasks_max_(tasks_max) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  }
+
+  ~Workers() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      tasks_.clear();
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  bool add(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (tasks_.size() >= tasks_max_) return false;
+      tasks_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+    return true;
+  }
+
+ private:
+  void run() {
+    while (true) {
+      std::function<void()> task;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+        if (stopping_) return;
+        task = std::move(tasks_.front());
+        tasks_.pop_front();
+      }
+      task();
+    }
+  }
+
+  const std::size_t tasks_max_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+RemoteClient::RemoteClient(Access access, Post post, RemoteOptions options)
+    : access_(std::move(access)),
+      post_(post ? std::move(post) : Post([](std::function<void()> fn) { fn(); })),
+      options_(std::move(options)),
+      workers_(std::make_unique<Workers>(std::max(1, options_.workers), options_.queued_calls)) {}
+
+RemoteClient::~RemoteClient() {
+  http_.shut_down();
+  workers_.reset();
+}
+
+Result<http::Request> RemoteClient::authorized(http::Request request) const {
+  SKIFF_ASSIGN(http::Headers ours, access_.headers());
+  ours.emplace_back("User-Agent", options_.user_agent);
+  if (http::header(request.headers, "Accept").empty()) {
+    ours.emplace_back("Accept", "application/json");
+  }
+  request.headers.insert(request.headers.end(), ours.begin(), ours.end());
+  return request;
+}
+
+Result<http::Response> RemoteClient::raw(http::Request request) {
+  SKIFF_ASSIGN(const http::Request ready, authorized(std::move(request)));
+  return http_.send(access_.endpoint, ready, options_.timeout);
+}
+
+Result<std::unique_ptr<net::StreamingResponse>> RemoteClient::raw_stream(http::Request request) {
+  SKIFF_ASSIGN(const http::Request ready, authorized(std::move(request)));
+  return http_.open(access_.endpoint, ready, options_.timeout);
+}
+
+Result<json::value> RemoteClient::call(http::Request request) {
+  SKIFF_ASSIGN(const http::Response response, raw(std::move(request)));
+  return body_of(response);
+}
+
+Result<json::value> RemoteClient::get(const api::Resource& resource, std::string_view ns,
+                                      std::string_view name) {
+  return call({.target = object_target(resource, ns, name)});
+}
+
+Result<json::value> RemoteClient::read_page(const api::Resource& resource, std::string_view ns,
+                                            const ListOptions& options, std::string_view limit,
+                                            std::string_view next) {
+  return call({.target = list_target(resource, ns, options, limit, next)});
+}
+
+Result<List> RemoteClient::list(const api::Resource& resource, std::string_view ns,
+                                const ListOptions& options) {
+  auto paged = list_pages(resource, ns, options, std::to_string(options_.page_items));
+  // The server has forgotten the state that the first page showed: one answer holds together.
+  if (!paged && paged.error().code == Code::kExpired) return list_pages(resource, ns, options, {});
+  return paged;
+}
+
+Result<List> RemoteClient::list_pages(const api::Resource& resource, std::string_view ns,
+                                      const ListOptions& options, std::string_view limit) {
+  List out;
+  std::string next;
+  do {
+    SKIFF_ASSIGN(json::value page, read_page(resource, ns, options, limit, next));
+    out.revision = api::revision(page);
+    next = json::get_string(page, {"metadata", "continue"});
+    json::value* items = page.is_object() ? page.as_object().if_contains("items") : nullptr;
+    if (items == nullptr || !items->is_array()) continue;
+    for (json::value& item : items->as_array()) {
+      // Servers leave these out of the items of a list of built-in kinds.
+      if (item.is_object()) {
+        item.as_object().emplace("apiVersion", resource.api_version());
+        item.as_object().emplace("kind", resource.kind);
+      }
+      out.items.push_back(std::make_shared<const json::value>(std::move(item)));
+    }
+  } while (!next.empty());
+  return out;
+}
+
+// Whether the object is still the one that a write's preconditions name.
+bool RemoteClient::still_holds(const Write& write) {
+  const auto now = get(write.resource, write.ns, write.name);
+  if (!now) return true;  // not known: the server's own answer stands
+  return (write.uid.empty() || api::uid(*now) == write.uid) &&
+         (write.resource_version.empty() || api::resource_version(*now) == write.resource_version);
+}
+
+Result<json::value> RemoteClient::write(const Write& write) {
+  auto result = call(write_request(write));
+  // A patch with a stale uid or a failed test is 422 to Kubernetes; to our callers a precondition
+  // that fails is a conflict, and only a look at the object tells it from an invalid patch.
+  const bool patch = write.verb == Verb::kMergePatch || write.verb == Verb::kJsonPatch;
+  const bool conditional = !write.uid.empty() || !write.resource_version.empty();
+  if (!result && patch && conditional && result.error().code == Code::kInvalid &&
+      !still_holds(write)) {
+    result.error().code = Code::kConflict;
+  }
+  return result;
+}
+
+void RemoteClient::submit(std::vector<Write> writes, Done done) {
+  auto task = [this, writes = std::move(writes), done] {
+    std::vector<Result<json::value>> results;
+    for (const Write& one : writes) {
+      results.push_back(write(one));
+      if (!results.back()) break;
+    }
+    // std::function must be copyable, so what it carries is shared.
+    post_([done, shared = std::make_shared<std::vector<Result<json::value>>>(std::move(results))] {
+      done(std::move(*shared));
+    });
+  };
+  if (workers_->add(std::move(task))) return;
+  post_([done] {
+    done({fail(Code::kTooManyRequests, "too many writes are waiting for the API server")});
+  });
+}
+
+Result<std::unique_ptr<Watch>> RemoteClient::watch(const api::Resource& resource,
+                                                   std::uint64_t after_revision,
+                                                   std::function<void()> ready) {
+  SKIFF_ASSIGN(auto stream, raw_stream({.target = watch_target(resource, after_revision)}));
+  if (stream->status() == 200) {
+    return make_watch(std::move(stream), options_.watch_events, std::move(ready));
+  }
+  http::Response refused{.status = stream->status(), .headers = stream->headers()};
+  while (true) {
+    SKIFF_ASSIGN(const auto piece, stream->read(options_.timeout));
+    if (!piece) return std::unexpected(error_of(refused));
+    refused.body += *piece;
+  }
+}
+
+void RemoteClient::when_safe(std::function<void()> fn) { post_(std::move(fn)); }
+
+Result<std::vector<api::Kind>> RemoteClient::discover() {
+  std::vector<api::Kind> out;
+  const auto append = [&](std::vector<api::Kind> more) {
+    out.insert(out.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
+  };
+  for (const std::string root : {"/api", "/apis"}) {
+    SKIFF_ASSIGN(const json::value answer,
+                 call({.target = root, .headers = {{"Accept", std::string(kDiscoveryAccept)}}}));
+    if (is_aggregated(answer)) {
+      append(kinds_of_aggregated(answer));
+      continue;
+    }
+    for (const std::string& path : version_paths(answer)) {
+      // A group behind a broken extension server must not hide all the others.
+      if (const auto version = call({.target = path})) append(kinds_of_version(*version));
+    }
+  }
+  return out;
+}
+
+}  // namespace skiff::client

@@ -1,0 +1,332 @@
+#include "client/remote/remote_client.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "api/meta.h"
+#include "client/remote/remote_watch.h"
+#include "net/server.h"
+
+namespace skiff::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+
+// A server that answers what a test says for "METHOD target", and remembers what it was asked.
+class Scripted {
+ public:
+  Scripted() {
+    auto started = net::Server::start(
+        {.listeners = {{}}}, [this](const http::Request& request) { return answer(request); });
+    server_ = std::move(*started);
+  }
+  void say(const std::string& request, int status, std::string body) {
+    const std::lock_guard lock(mutex_);
+    answers_[request].push_back({.status = status, .body = std::move(body)});
+  }
+  void stream(const std::string& request, std::vector<std::string> pieces) {
+    const std::lock_guard lock(mutex_);
+    streams_[request] = std::move(pieces);
+  }
+  std::vector<std::string> asked() {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+  std::string last_body() {
+    const std::lock_guard lock(mutex_);
+    return body_;
+  }
+  std::string authorization() {
+    const std::lock_guard lock(mutex_);
+    return authorization_;
+  }
+  Access access() {
+    Access out;
+    out.endpoint.port = server_->port(0);
+    out.token = "secret";
+    return out;
+  }
+  void stop() { server_.reset(); }
+
+ private:
+  // Hands out its pieces and then stays silent.
+  class Pieces : public http::Stream {
+   public:
+    explicit Pieces(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
+    bool pull(std::string& out, std::function<void()>) override {
+      if (at_ < pieces_.size()) out = pieces_[at_++];
+      return out != "END";
+    }
+
+   private:
+    std::vector<std::string> pieces_;
+    std::size_t at_ = 0;
+  };
+
+  http::Response answer(const http::Request& request) {
+    const std::lock_guard lock(mutex_);
+    const std::string key = request.method + " " + request.target;
+    asked_.push_back(key);
+    body_ = request.body;
+    authorization_ = http::header(request.headers, "Authorization");
+    if (const auto found = streams_.find(key); found != streams_.end()) {
+      return {.stream = std::make_unique<Pieces>(found->second)};
+    }
+    auto& queue = answers_[key];
+    if (queue.empty()) {
+      return {.status = 404, .body = R"({"kind":"Status","code":404,"reason":"NotFound"})"};
+    }
+    http::Response out{.status = queue.front().status, .body = queue.front().body};
+    if (queue.size() > 1) queue.pop_front();
+    return out;
+  }
+
+  struct Answer {
+    int status;
+    std::string body;
+  };
+  std::mutex mutex_;
+  std::map<std::string, std::deque<Answer>> answers_;
+  std::map<std::string, std::vector<std::string>> streams_;
+  std::vector<std::string> asked_;
+  std::string body_;
+  std::string authorization_;
+  std::unique_ptr<net::Server> server_;
+};
+
+// Functions posted to a loop that the test runs.
+class Loop {
+ public:
+  RemoteClient::Post post() {
+    return [this](std::function<void()> fn) {
+      const std::lock_guard lock(mutex_);
+      queue_.push_back(std::move(fn));
+      changed_.notify_all();
+    };
+  }
+  bool run_one() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, 10s, [&] { return !queue_.empty(); })) return false;
+    const auto fn = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    fn();
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queue_;
+};
+
+TEST(RemoteClient, GetsAnObjectAsWhoItIs) {
+  Scripted server;
+  server.say("GET /api/v1/namespaces/a/pods/p", 200, R"({"metadata":{"name":"p"}})");
+  RemoteClient client(server.access(), {});
+  const auto pod = client.get(kPods, "a", "p");
+  ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(api::name(*pod), "p");
+  EXPECT_EQ(server.authorization(), "Bearer secret");
+  EXPECT_EQ(client.get(kPods, "a", "q").error().code, Code::kNotFound);
+}
+
+TEST(RemoteClient, ListsAllPagesAndNamesTheirKind) {
+  Scripted server;
+  server.say("GET /api/v1/pods?labelSelector=x&limit=2", 200,
+             R"({"metadata":{"resourceVersion":"9","continue":"t"},"items":[{"a":1},{"a":2}]})");
+  server.say("GET /api/v1/pods?labelSelector=x&limit=2&continue=t", 200,
+             R"({"metadata":{"resourceVersion":"9"},"items":[{"a":3,"kind":"Own"}]})");
+  RemoteClient client(server.access(), {}, {.page_items = 2});
+  const auto list = client.list(kPods, "", {.label_selector = "x"});
+  ASSERT_TRUE(list) << list.error().message;
+  EXPECT_EQ(list->revision, 9U);
+  ASSERT_EQ(list->items.size(), 3U);
+  EXPECT_EQ(json::serialize(*list->items[0]), R"({"a":1,"apiVersion":"v1","kind":"Pod"})");
+  EXPECT_EQ(api::kind(*list->items[2]), "Own");
+}
+
+TEST(RemoteClient, ListsAtOnceWhenTheServerForgetsBetweenPages) {
+  Scripted server;
+  server.say("GET /api/v1/pods?limit=2", 200,
+             R"({"metadata":{"resourceVersion":"1","continue":"t"},"items":[{}]})");
+  server.say("GET /api/v1/pods?limit=2&continue=t", 410,
+             R"({"kind":"Status","code":410,"reason":"Expired"})");
+  server.say("GET /api/v1/pods", 200, R"({"metadata":{"resourceVersion":"5"},"items":[{},{},{}]})");
+  RemoteClient client(server.access(), {}, {.page_items = 2});
+  const auto list = client.list(kPods, "", {});
+  ASSERT_TRUE(list) << list.error().message;
+  EXPECT_EQ(list->revision, 5U);
+  EXPECT_EQ(list->items.size(), 3U);
+}
+
+TEST(RemoteClient, AFailedPreconditionOfAPatchIsAConflict) {
+  const std::string invalid = R"({"kind":"Status","code":422,"reason":"Invalid","message":"m"})";
+  struct Case {
+    std::string_view name, now;
+    Code code;
+  };
+  const Case cases[] = {
+      {"the object is another one", R"({"metadata":{"uid":"v"}})", Code::kConflict},
+      {"the patch itself is invalid", R"({"metadata":{"uid":"u"}})", Code::kInvalid},
+  };
+  for (const Case& c : cases) {
+    for (const Verb verb : {Verb::kMergePatch, Verb::kJsonPatch}) {
+      SCOPED_TRACE(c.name);
+      Scripted server;
+      server.say("PATCH /api/v1/namespaces/a/pods/p", 422, invalid);
+      server.say("GET /api/v1/namespaces/a/pods/p", 200, std::string(c.now));
+      RemoteClient client(server.access(), {});
+      const auto result = client.write(
+          {.verb = verb, .resource = kPods, .ns = "a", .name = "p", .body = {}, .uid = "u"});
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().code, c.code);
+    }
+  }
+}
+
+TEST(RemoteClient, SubmitsInOrderAndStopsAtTheFirstFailure) {
+  Scripted server;
+  server.say("POST /api/v1/namespaces/a/pods", 201, R"({"n":1})");
+  server.say("DELETE /api/v1/namespaces/a/pods/x", 409,
+             R"({"kind":"Status","code":409,"reason":"Conflict"})");
+  Loop loop;
+  RemoteClient client(server.access(), loop.post());
+  const Write create{.verb = Verb::kCreate, .resource = kPods, .ns = "a", .body = json::object{}};
+  const Write remove{.verb = Verb::kDelete, .resource = kPods, .ns = "a", .name = "x", .uid = "u"};
+  std::vector<Result<json::value>> results;
+  std::thread::id thread;
+  client.submit({create, remove, create}, [&](std::vector<Result<json::value>> all) {
+    results = std::move(all);
+    thread = std::this_thread::get_id();
+  });
+  ASSERT_TRUE(loop.run_one());
+  EXPECT_EQ(thread, std::this_thread::get_id());
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_TRUE(results[0]);
+  EXPECT_EQ(results[1].error().code, Code::kConflict);
+  EXPECT_EQ(server.asked(), (std::vector<std::string>{"POST /api/v1/namespaces/a/pods",
+                                                      "DELETE /api/v1/namespaces/a/pods/x"}));
+  EXPECT_TRUE(server.last_body().contains(R"("preconditions":{"uid":"u"})"));
+}
+
+TEST(RemoteClient, RefusesMoreSubmitsThanItCanHold) {
+  Scripted server;
+  server.say("POST /api/v1/namespaces/a/pods", 201, "{}");
+  Loop loop;
+  RemoteClient client(server.access(), loop.post(), {.queued_calls = 0});
+  std::vector<Result<json::value>> results;
+  client.submit({{.resource = kPods, .ns = "a"}}, [&](auto all) { results = std::move(all); });
+  ASSERT_TRUE(loop.run_one());
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].error().code, Code::kTooManyRequests);
+}
+
+TEST(RemoteClient, WhatItHasReadIsSafeAlready) {
+  Scripted server;
+  Loop loop;
+  RemoteClient client(server.access(), loop.post());
+  bool called = false;
+  client.when_safe([&] { called = true; });
+  EXPECT_FALSE(called);
+  loop.run_one();
+  EXPECT_TRUE(called);
+}
+
+// Polls until there are that many events or an error.
+Result<std::vector<Event>> collect(Watch& watch, std::size_t count) {
+  std::vector<Event> all;
+  while (all.size() < count) {
+    SKIFF_ASSIGN(const auto more, watch.poll());
+    all.insert(all.end(), more.begin(), more.end());
+    if (more.empty()) std::this_thread::sleep_for(1ms);
+  }
+  return all;
+}
+
+TEST(RemoteClient, WatchesWhatTheServerSends) {
+  Scripted server;
+  server.stream("GET /api/v1/pods?watch=1&resourceVersion=7",
+                {"{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n{\"type\":\"MODI",
+                 "FIED\",\"object\":{\"a\":2}}\n", "{\"type\":\"BOOKMARK\",\"object\":{}}\n", "\n",
+                 "{\"type\":\"DELETED\",\"object\":{\"a\":3}}\n",
+                 "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":"
+                 "\"Expired\"}}\n"});
+  RemoteClient client(server.access(), {}, {.watch_events = 1});
+  std::atomic<int> calls = 0;
+  const auto watch = client.watch(kPods, 7, [&] { ++calls; });
+  ASSERT_TRUE(watch) << watch.error().message;
+  const auto events = collect(**watch, 3);
+  ASSERT_TRUE(events) << events.error().message;
+  EXPECT_EQ((*events)[0].type, EventType::kAdded);
+  EXPECT_EQ((*events)[1].type, EventType::kModified);
+  EXPECT_EQ(json::get_int(*(*events)[1].object, {"a"}), 2);
+  EXPECT_EQ((*events)[2].type, EventType::kDeleted);
+  const auto end = collect(**watch, 1);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, Code::kExpired);
+  EXPECT_EQ(calls, 4);
+}
+
+TEST(RemoteClient, AWatchThatTheServerRefusesOrBreaksIsAnError) {
+  Scripted server;
+  server.say("GET /api/v1/pods?watch=1&resourceVersion=1", 410,
+             R"({"kind":"Status","code":410,"reason":"Expired"})");
+  server.stream("GET /api/v1/pods?watch=1&resourceVersion=2", {});
+  RemoteClient client(server.access(), {});
+  EXPECT_EQ(client.watch(kPods, 1, [] {}).error().code, Code::kExpired);
+  const auto watch = client.watch(kPods, 2, [] {});
+  ASSERT_TRUE(watch);
+  server.stop();
+  const auto end = collect(**watch, 1);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, Code::kServiceUnavailable);
+}
+
+TEST(RemoteClient, WatchesEndWhenDroppedBeforeOrAfterTheClient) {
+  Scripted server;
+  server.stream("GET /api/v1/pods?watch=1&resourceVersion=2",
+                {"{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"ADDED\",\"object\":{}}\n"});
+  std::unique_ptr<Watch> survivor;
+  {
+    RemoteClient client(server.access(), {}, {.watch_events = 1});
+    // The reader of this one waits for room in its queue, the other's for the server.
+    ASSERT_TRUE(client.watch(kPods, 2, [] {}));
+    survivor = *client.watch(kPods, 2, [] {});
+    EXPECT_TRUE(collect(*survivor, 2));
+  }
+  EXPECT_FALSE(collect(*survivor, 1));
+}
+
+TEST(RemoteClient, DiscoversKindsFromOldAndNewServers) {
+  Scripted server;
+  server.say("GET /api", 200, R"({"kind":"APIVersions","versions":["v1"]})");
+  server.say("GET /api/v1", 200, R"({"groupVersion":"v1","resources":[
+    {"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod"}]})");
+  server.say("GET /apis", 200, R"({"kind":"APIGroupDiscoveryList","items":[
+    {"metadata":{"name":"g"},"versions":[{"version":"v1","resources":[
+    {"resource":"things","responseKind":{"kind":"Thing"},"scope":"Cluster"}]}]}]})");
+  RemoteClient client(server.access(), {});
+  const auto kinds = client.discover();
+  ASSERT_TRUE(kinds) << kinds.error().message;
+  ASSERT_EQ(kinds->size(), 2U);
+  EXPECT_EQ((*kinds)[0].resource.key(), "pods");
+  EXPECT_EQ((*kinds)[1].resource.key(), "things.g");
+}
+
+TEST(WatchLine, IsRefusedWhereItIsNoEvent) {
+  for (const std::string_view line : {"", "{", "[]", R"({"type":"ADDED"})"}) {
+    EXPECT_FALSE(parse_watch_line(line)) << line;
+  }
+  EXPECT_EQ(parse_watch_line(R"({"type":"NEWER","object":{}})")->has_value(), false);
+}
+
+}  // namespace
+}  // namespace skiff::client

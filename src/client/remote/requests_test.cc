@@ -1,0 +1,113 @@
+#include "client/remote/requests.h"
+
+#include <gtest/gtest.h>
+
+namespace skiff::client {
+namespace {
+
+const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kRoles{.group = "rbac.authorization.k8s.io",
+                           .version = "v1",
+                           .plural = "clusterroles",
+                           .kind = "ClusterRole",
+                           .namespaced = false};
+
+TEST(Requests, ReadsGoToTheirEscapedPaths) {
+  EXPECT_EQ(object_target(kPods, "a", "b", "log"), "/api/v1/namespaces/a/pods/b/log");
+  EXPECT_EQ(object_target(kRoles, "", "system:node/x"),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode%2Fx");
+  EXPECT_EQ(list_target(kPods, "", {}, "", ""), "/api/v1/pods");
+  EXPECT_EQ(
+      list_target(kPods, "a", {.label_selector = "x=1,y", .field_selector = "z!=2"}, "5", "n="),
+      "/api/v1/namespaces/a/pods?labelSelector=x%3D1%2Cy&fieldSelector=z%21%3D2&limit=5"
+      "&continue=n%3D");
+  EXPECT_EQ(watch_target(kPods, 7), "/api/v1/pods?watch=1&resourceVersion=7");
+}
+
+TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
+  struct Case {
+    std::string_view name;
+    Write write;
+    std::string_view method, target, type, body;
+  };
+  const json::value object = json::parse(R"({"metadata":{"name":"n"}})").value();
+  const Case cases[] = {
+      {"a create goes to the collection",
+       {.verb = Verb::kCreate, .resource = kPods, .ns = "a", .body = object},
+       "POST",
+       "/api/v1/namespaces/a/pods",
+       "application/json",
+       R"({"metadata":{"name":"n"}})"},
+      {"a create of a sub-resource goes to the object",
+       {.verb = Verb::kCreate,
+        .resource = kPods,
+        .ns = "a",
+        .name = "n",
+        .subresource = "binding",
+        .body = object},
+       "POST",
+       "/api/v1/namespaces/a/pods/n/binding",
+       "application/json",
+       R"({"metadata":{"name":"n"}})"},
+      {"an update",
+       {.verb = Verb::kUpdate,
+        .resource = kPods,
+        .ns = "a",
+        .name = "n",
+        .body = object,
+        .uid = "u",
+        .resource_version = "7"},
+       "PUT",
+       "/api/v1/namespaces/a/pods/n",
+       "application/json",
+       R"({"metadata":{"name":"n","uid":"u","resourceVersion":"7"}})"},
+      {"a merge patch",
+       {.verb = Verb::kMergePatch,
+        .resource = kPods,
+        .ns = "a",
+        .name = "n",
+        .subresource = "status",
+        .body = json::object{},
+        .uid = "u"},
+       "PATCH",
+       "/api/v1/namespaces/a/pods/n/status",
+       "application/merge-patch+json",
+       R"({"metadata":{"uid":"u"}})"},
+      {"a JSON patch",
+       {.verb = Verb::kJsonPatch,
+        .resource = kPods,
+        .ns = "a",
+        .name = "n",
+        .body = json::array{json::object{{"op", "remove"}}},
+        .uid = "u",
+        .resource_version = "7"},
+       "PATCH",
+       "/api/v1/namespaces/a/pods/n",
+       "application/json-patch+json",
+       R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
+       R"({"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"remove"}])"},
+      {"a delete",
+       {.verb = Verb::kDelete,
+        .resource = kPods,
+        .ns = "a",
+        .name = "n",
+        .body = json::object{{"gracePeriodSeconds", 0}},
+        .uid = "u"},
+       "DELETE",
+       "/api/v1/namespaces/a/pods/n",
+       "application/json",
+       R"({"gracePeriodSeconds":0,"apiVersion":"v1","kind":"DeleteOptions",)"
+       R"("preconditions":{"uid":"u"}})"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const http::Request request = write_request(c.write);
+    EXPECT_EQ(request.method, c.method);
+    EXPECT_EQ(request.target, c.target);
+    EXPECT_EQ(http::header(request.headers, "Content-Type"), c.type);
+    EXPECT_EQ(request.body, c.body);
+  }
+}
+
+}  // namespace
+}  // namespace skiff::client

@@ -1,0 +1,69 @@
+// A blocking HTTP/1.1 client for the CLI and for client/remote: TLS, connections kept and used
+// again, answers whole or as a stream.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/http.h"
+#include "base/result.h"
+
+namespace skiff::net {
+
+struct Endpoint {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;
+  bool tls = false;
+  std::string ca_pem = {};  // empty: the system's authorities
+  std::string certificate_pem = {};
+  std::string key_pem = {};
+  std::string server_name = {};  // what the certificate must be for; empty: the host
+  bool insecure = false;         // any certificate will do
+};
+
+// "https://host:6443", "http://[::1]:80"; a path is refused.
+Result<Endpoint> parse_endpoint(std::string_view url);
+
+// An answer whose body arrives as it is made: a watch, a log. Destroying it hangs up.
+class StreamingResponse {
+ public:
+  virtual ~StreamingResponse() = default;
+  virtual int status() const = 0;
+  virtual const http::Headers& headers() const = 0;
+  // Blocks for the next bytes; nothing once the body has ended. Without a time-out it waits as long
+  // as the connection lives.
+  virtual Result<std::optional<std::string>> read(
+      std::optional<std::chrono::milliseconds> timeout = {}) = 0;
+  // From any thread, more than once: a read that waits, and every later one, fails.
+  virtual void cancel() = 0;
+};
+
+// Any number of threads may use one client.
+class Client {
+ public:
+  Client();
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // The whole answer, whatever its status. A request that a kept connection lost unanswered is sent
+  // once more, if repeating it is harmless by its method.
+  Result<http::Response> send(const Endpoint& endpoint, const http::Request& request,
+                              std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  // Returns once the head of the answer is there. `timeout` bounds this, not the stream after it.
+  Result<std::unique_ptr<StreamingResponse>> open(
+      const Endpoint& endpoint, const http::Request& request,
+      std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+  // From any thread: whatever this client waits for, streams too, and every later call fails.
+  void shut_down();
+
+ private:
+  class Pool;
+  std::shared_ptr<Pool> pool_;
+};
+
+}  // namespace skiff::net

@@ -1,0 +1,210 @@
+#include "net/client.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "net/server.h"
+
+namespace skiff::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::unique_ptr<Server> serve(http::Handler handler, ServerOptions options = {}) {
+  options.listeners = {{}};
+  auto server = Server::start(std::move(options), std::move(handler));
+  EXPECT_TRUE(server) << server.error().message;
+  return std::move(*server);
+}
+
+// Says what it was given, then stays silent for ever or ends.
+class Script : public http::Stream {
+ public:
+  Script(std::vector<std::string> pieces, bool ends) : pieces_(std::move(pieces)), ends_(ends) {}
+  bool pull(std::string& out, std::function<void()>) override {
+    if (at_ < pieces_.size()) {
+      out = pieces_[at_++];
+      return true;
+    }
+    return !ends_;
+  }
+
+ private:
+  std::vector<std::string> pieces_;
+  bool ends_;
+  std::size_t at_ = 0;
+};
+
+TEST(Client, SendsTheWholeRequestAndReadsTheWholeAnswer) {
+  const auto server = serve([](const http::Request& request) {
+    return http::Response{
+        .status = 201,
+        .headers = {{"X-Seen", std::string(http::header(request.headers, "x-a"))}},
+        .body = request.method + request.target + request.body};
+  });
+  Client client;
+  const Endpoint endpoint{.port = server->port(0)};
+  const std::string large(2'000'000, 'z');
+  const auto answer = client.send(
+      endpoint,
+      {.method = "PUT", .target = "/p?q=1", .headers = {{"X-A", "v\r\nX-B: no"}}, .body = large});
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 201);
+  EXPECT_EQ(http::header(answer->headers, "x-seen"), "v  X-B: no");
+  EXPECT_EQ(answer->body, "PUT/p?q=1" + large);
+  const auto head = client.send(endpoint, {.method = "HEAD", .target = "/h"});
+  ASSERT_TRUE(head);
+  EXPECT_EQ(head->body, "");
+}
+
+TEST(Client, SaysWhatToDoWhenNobodyListens) {
+  std::uint16_t port = 0;
+  {
+    const auto server = serve([](const http::Request&) { return http::Response{}; });
+    port = server->port(0);
+  }
+  Client client;
+  const auto answer = client.send({.port = port}, {});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message,
+            "cannot connect to 127.0.0.1:" + std::to_string(port) +
+                ": Connection refused; is Skiff running? start it with: skiff up -d");
+}
+
+TEST(Client, TakesAnAnswerGivenBeforeTheBodyWasRead) {
+  const auto server =
+      serve([](const http::Request&) { return http::Response{}; }, {.body_bytes = 100});
+  Client client;
+  const auto answer = client.send({.port = server->port(0)},
+                                  {.method = "POST", .body = std::string(8'000'000, 'x')});
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 413);
+}
+
+TEST(Client, UsesAConnectionAgainAndReplacesOneThatTheServerClosed) {
+  const auto server = serve([](const http::Request&) { return http::Response{.body = "x"}; },
+                            {.connections = 1, .idle = 60ms});
+  Client client;
+  const Endpoint endpoint{.port = server->port(0)};
+  // With one connection allowed, only a kept one can serve these.
+  for (int i = 0; i < 5; ++i) {
+    const auto answer = client.send(endpoint, {});
+    ASSERT_TRUE(answer) << answer.error().message;
+  }
+  std::this_thread::sleep_for(200ms);  // the server closes it
+  EXPECT_TRUE(client.send(endpoint, {}));
+}
+
+TEST(Client, GivesUpInTime) {
+  ServerOptions options;
+  options.gate = [](std::uint64_t, std::function<void()>) {};  // never opens
+  const auto server =
+      serve([](const http::Request&) { return http::Response{.after_revision = 1}; }, options);
+  Client client;
+  const auto answer = client.send({.port = server->port(0)}, {}, 50ms);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Code::kTimeout);
+}
+
+TEST(Client, ReadsAStreamAndNoticesItsEnd) {
+  const auto server = serve([](const http::Request&) {
+    return http::Response{
+        .stream = std::make_unique<Script>(std::vector<std::string>{"a", "bc", "def"}, true)};
+  });
+  Client client;
+  const auto stream = client.open({.port = server->port(0)}, {});
+  ASSERT_TRUE(stream);
+  std::string all;
+  while (true) {
+    const auto piece = (*stream)->read(10s);
+    ASSERT_TRUE(piece) << piece.error().message;
+    if (!*piece) break;
+    all += **piece;
+  }
+  EXPECT_EQ(all, "abcdef");
+  EXPECT_EQ((*stream)->read().value(), std::nullopt);  // still the end
+}
+
+TEST(Client, AStreamThatBreaksIsAnErrorAndNotAnEnd) {
+  auto server = serve([](const http::Request&) {
+    return http::Response{.stream = std::make_unique<Script>(std::vector<std::string>{"a"}, false)};
+  });
+  Client client;
+  const auto stream = client.open({.port = server->port(0)}, {});
+  ASSERT_TRUE(stream);
+  EXPECT_EQ((*stream)->read(10s).value(), "a");
+  server.reset();
+  EXPECT_FALSE((*stream)->read(10s));
+}
+
+TEST(Client, IsInterruptedFromAnotherThread) {
+  const auto server = serve([](const http::Request&) {
+    return http::Response{.stream = std::make_unique<Script>(std::vector<std::string>{"a"}, false)};
+  });
+  for (const bool all : {false, true}) {
+    Client client;
+    const auto stream = client.open({.port = server->port(0)}, {});
+    ASSERT_TRUE(stream);
+    EXPECT_EQ((*stream)->read(10s).value(), "a");
+    std::thread other([&] { all ? client.shut_down() : (*stream)->cancel(); });
+    EXPECT_FALSE((*stream)->read());
+    EXPECT_FALSE((*stream)->read());
+    other.join();
+    EXPECT_EQ(client.send({.port = server->port(0)}, {.method = "HEAD"}).has_value(), !all);
+  }
+}
+
+TEST(Client, ManyThreadsShareIt) {
+  const auto server =
+      serve([](const http::Request& request) { return http::Response{.body = request.target}; });
+  Client client;
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string target = "/" + std::to_string(t) + "/" + std::to_string(i);
+        const auto answer = client.send({.port = server->port(0)}, {.target = target});
+        right += answer && answer->body == target;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 400);
+}
+
+TEST(Endpoint, IsReadFromAnAddress) {
+  struct Case {
+    std::string_view url, host;
+    int port;  // 0: refused
+    bool tls;
+  };
+  const Case cases[] = {
+      {"https://10.0.0.1:6443", "10.0.0.1", 6443, true},
+      {"http://localhost", "localhost", 80, false},
+      {"https://example.org/", "example.org", 443, true},
+      {"https://[::1]:7443", "::1", 7443, true},
+      {"http://[fe80::1]", "fe80::1", 80, false},
+      {"localhost:8080", "", 0, false},
+      {"https://h:port", "", 0, false},
+      {"https://h:99999", "", 0, false},
+      {"https://:1", "", 0, false},
+      {"https://h/path", "", 0, false},
+      {"https://u@h", "", 0, false},
+      {"https://[::1", "", 0, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.url);
+    const auto endpoint = parse_endpoint(c.url);
+    ASSERT_EQ(endpoint.has_value(), c.port != 0);
+    if (!endpoint) continue;
+    EXPECT_EQ(endpoint->host, c.host);
+    EXPECT_EQ(endpoint->port, c.port);
+    EXPECT_EQ(endpoint->tls, c.tls);
+  }
+}
+
+}  // namespace
+}  // namespace skiff::net

@@ -1,0 +1,69 @@
+// A connected client socket, plain or TLS, with deadlines and a way to interrupt it. Internal to
+// net/.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "net/client.h"
+#include "net/openssl.h"
+
+namespace skiff::net {
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+using ClientTls = Owned<SSL_CTX, SSL_CTX_free>;
+
+Result<ClientTls> make_client_tls(const Endpoint& endpoint);
+
+// An event that stays set once it has been set, and that poll() can wait for.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  void set();
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class Wire {
+ public:
+  // `everything` interrupts all wires of a client; it is kept alive.
+  static Result<std::unique_ptr<Wire>> connect(const Endpoint& endpoint, SSL_CTX* tls,
+                                               std::shared_ptr<Interrupt> everything,
+                                               Deadline deadline);
+  ~Wire();
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  Result<void> write(std::string_view data, Deadline deadline);
+  // Waits for at least one byte; 0 is the end.
+  Result<std::size_t> read(std::span<char> into, Deadline deadline);
+  void interrupt() { interrupt_.set(); }
+  // Nothing has arrived that nobody asked for, the end included.
+  bool quiet() const;
+
+ private:
+  Wire(int fd, std::string shown, std::shared_ptr<Interrupt> everything);
+  Result<void> wait(short events, Deadline deadline);
+  Result<void> finish_connect(Deadline deadline);
+  Result<void> handshake(const Endpoint& endpoint, SSL_CTX* tls, Deadline deadline);
+  std::unexpected<Error> broken(std::string_view what) const;
+
+  const int fd_;
+  const std::string shown_;  // host:port, for messages
+  const std::shared_ptr<Interrupt> everything_;
+  Interrupt interrupt_;
+  Owned<SSL, SSL_free> ssl_;
+};
+
+}  // namespace skiff::net

@@ -1,0 +1,62 @@
+// The kubelet of this machine: runs the pods that are bound to it and tells the API how they are.
+//
+// It sees the API only through client::Client and pods only through Runtime. One thread owns all
+// state and makes every call to the client; calls to the runtime are made by a few workers, for one
+// pod one after another.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/client.h"
+#include "env/env.h"
+#include "node/dns_records.h"
+#include "node/environment.h"
+#include "node/runtime.h"
+
+namespace skiff::node {
+
+struct AgentOptions {
+  std::string node_name = {};
+  std::string node_address = "127.0.0.1";
+  std::string version = {};
+  std::string pod_cidr = {};
+  bool images_host = false;                          // --images=host
+  std::map<std::string, std::string> capacity = {};  // --capacity RES=N
+  std::vector<std::string> hidden = {};              // folders no pod may see: Skiff's data
+  // Where pods find names; empty: there is no such address, and they get an /etc/hosts instead.
+  std::string dns_address = {};
+  std::string api_host = {};  // where pods find the API; empty: they are not told
+  int api_port = 0;
+  Variables machine_env = {};  // the environment of this process
+  int workers = 4;
+  // What an operator should know: failed writes, failed runtime calls. From the agent's thread.
+  std::function<void(std::string)> log = {};
+};
+
+class Agent {
+ public:
+  // All three must outlive the agent. `client` is used from the agent's thread only.
+  Agent(client::Client& client, Runtime& runtime, const env::Clock& clock, AgentOptions options);
+  // Stops the threads; pods run on, and a new agent finds them.
+  ~Agent();
+
+  // Registers the node and starts to work; errors of the API are retried, never returned.
+  void start();
+  void stop();
+
+  // What DNS answers from. Never null; from any thread.
+  std::shared_ptr<const DnsRecords> dns_records() const;
+  // Whether this run of a container may still write to its log. From any thread.
+  bool running(std::string_view pod_uid, std::string_view container, int attempt) const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace skiff::node

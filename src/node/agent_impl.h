@@ -1,0 +1,117 @@
+// The inside of Agent, shared by agent.cc (threads, node, names) and agent_pods.cc (pods).
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "node/agent.h"
+#include "node/container_setup.h"
+#include "node/mailbox.h"
+#include "node/mirror.h"
+#include "node/node_object.h"
+#include "node/pod_events.h"
+#include "node/pod_plan.h"
+
+namespace skiff::node {
+
+class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
+ public:
+  Impl(client::Client& client, Runtime& runtime, const env::Clock& clock, AgentOptions options);
+
+  void start();
+  void stop();
+  std::shared_ptr<const DnsRecords> dns_records() const;
+  bool running(std::string_view pod_uid, std::string_view container, int attempt) const;
+
+ private:
+  // One pod, by uid. Kept from the moment the API or the runtime tells of it until neither does.
+  struct Pod {
+    std::string uid = {};
+    Object object = {};    // null: the API has no such pod
+    bool gone = false;     // it had one, or it is an orphan of an earlier life: remove everything
+    bool known = false;    // the runtime has been asked about it
+    bool busy = false;     // a worker is at it
+    bool changed = false;  // the runtime told of a change meanwhile
+    bool safe = false;     // its binding is on disk: programs may start
+    bool safe_asked = false;
+    std::optional<SandboxRecord> sandbox = {};
+    std::map<std::string, Obstacle, std::less<>> obstacles = {};
+    std::optional<Obstacle> sandbox_obstacle = {};
+    int sandbox_failures = 0;
+    PodMemory memory = {};
+    Mailbox::When wake = Mailbox::When::max();
+  };
+  // What a worker found, to be applied on the agent's thread.
+  using Outcome = std::function<void(Impl&, Pod&)>;
+
+  // agent.cc
+  void post(std::function<void(Impl&)> work);
+  void post_after(Duration wait, std::function<void(Impl&)> work);
+  void begin();
+  void poll_soon();  // from any thread
+  void poll_all();
+  bool poll(Mirror& mirror, const std::function<void(const client::Event&)>& changed);
+  void heartbeat();
+  void register_node();
+  void renew_lease();
+  void names_changed();
+  void rebuild_names();
+  void log(std::string text) const;
+
+  // agent_pods.cc
+  void pod_event(const client::Event& event);
+  void adopt(const std::vector<std::string>& uids);
+  void resync();
+  void images_changed();
+  void visit(const std::string& uid);
+  void ask_runtime(Pod& pod);
+  void remove(Pod& pod);
+  void act(Pod& pod, PodActions actions);
+  bool write_status(Pod& pod, const json::value& status, bool terminal);
+  void finalise(Pod& pod);
+  void start_sandbox(Pod& pod);
+  // False: a container met an obstacle at once, plan again.
+  bool start_containers(Pod& pod, const std::vector<PodActions::Start>& starts);
+  void obstruct(Pod& pod, const std::string& container, const Refusal& refusal);
+  void send_signals(Pod& pod, std::vector<PodActions::Signal> signals);
+  void run_job(Pod& pod, std::function<Outcome(Runtime&)> job);
+  void publish_running(const std::string& uid);
+  void wake_pod(Pod& pod, Duration wait);
+  EnvironmentInput environment(const json::value& pod, const json::value& container);
+
+  client::Client& client_;
+  Runtime& runtime_;
+  const env::Clock& clock_;
+  const AgentOptions options_;
+  NodeInput node_ = {};
+  Mailbox mailbox_ = {};
+  Mailbox jobs_ = {};
+  std::thread thread_ = {};
+  std::vector<std::thread> workers_ = {};
+
+  // Below: the agent's thread only.
+  Mirror pods_mirror_;
+  Mirror services_mirror_;
+  Mirror mappings_mirror_;
+  std::vector<Object> mappings_ = {};
+  PodEvents events_;
+  std::map<std::string, Pod, std::less<>> pods_ = {};
+  std::string node_uid_ = {};
+  bool mappings_stale_ = false;
+  bool adopted_ = false;
+  bool names_stale_ = false;
+
+  // Runs under way, by pod; written by the agent's thread, read by whoever follows a log.
+  mutable std::mutex running_mutex_;
+  std::map<std::string, std::map<std::string, int, std::less<>>, std::less<>> running_ = {};
+  std::atomic_bool poll_posted_ = false;
+  std::atomic<std::shared_ptr<const DnsRecords>> records_;
+};
+
+}  // namespace skiff::node

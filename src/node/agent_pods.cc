@@ -1,0 +1,436 @@
+// How the agent treats pods: asks the plan, then the API and the runtime.
+#include <fmt/format.h>
+
+#include "api/meta.h"
+#include "node/agent_impl.h"
+#include "node/pod_status.h"
+
+namespace skiff::node {
+namespace {
+
+constexpr std::chrono::seconds kWriteRetry{1};
+constexpr std::chrono::seconds kResyncEvery{30};
+constexpr std::chrono::seconds kRemoveRetry{5};
+// A missing config map or a missing volume is looked for again this often.
+constexpr std::chrono::seconds kObstacleRetry{2};
+// An image does not come by waiting: a new mapping wakes its pods at once.
+constexpr std::chrono::seconds kImageRetry{300};
+constexpr int kRoundsMax = 8;
+
+api::Resource pods() { return {.group = "", .version = "v1", .plural = "pods", .kind = "Pod"}; }
+
+const json::value* find_container(const json::value& pod, std::string_view name) {
+  for (const std::string_view list : {"initContainers", "containers"}) {
+    for (const json::value& container : json::get_array(pod, {"spec", list})) {
+      if (json::get_string(container, {"name"}) == name) return &container;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void Agent::Impl::pod_event(const client::Event& event) {
+  const json::value& object = *event.object;
+  const std::string uid(api::uid(object));
+  const bool mine = json::get_string(object, {"spec", "nodeName"}) == options_.node_name;
+  if (event.type == client::EventType::kDeleted) {
+    const auto found = pods_.find(uid);
+    if (found == pods_.end()) return;
+    found->second.gone = true;
+    return visit(uid);
+  }
+  if (!mine) return;
+  Pod& pod = pods_[uid];
+  pod.uid = uid;
+  // Our own writes come back late: never step behind what the last one answered.
+  if (pod.object && api::revision(*pod.object) >= api::revision(object)) return;
+  pod.object = event.object;
+  visit(uid);
+}
+
+// What an earlier Skiff left: pods that still exist are asked about when they are visited; the rest
+// is of no use to anybody.
+void Agent::Impl::adopt(const std::vector<std::string>& uids) {
+  for (const std::string& uid : uids) {
+    if (pods_.contains(uid)) continue;
+    Pod& pod = pods_[uid];
+    pod.uid = uid;
+    pod.gone = true;
+    visit(uid);
+  }
+}
+
+// Notifications can be lost with the process that sends them; looking now and then cannot.
+void Agent::Impl::resync() {
+  for (auto& [uid, pod] : pods_) {
+    if (!pod.object || finished(*pod.object)) continue;
+    post([key = uid](Impl& agent) {
+      const auto found = agent.pods_.find(key);
+      if (found == agent.pods_.end()) return;
+      found->second.known = false;
+      agent.visit(key);
+    });
+  }
+  post_after(kResyncEvery, [](Impl& agent) { agent.resync(); });
+}
+
+void Agent::Impl::images_changed() {
+  for (auto& [uid, pod] : pods_) {
+    if (std::erase_if(pod.obstacles, [](const auto& entry) {
+          return entry.second.reason == "ErrImagePull" ||
+                 entry.second.reason == "CreateContainerError";
+        }) > 0) {
+      post([key = uid](Impl& agent) { agent.visit(key); });
+    }
+  }
+}
+
+void Agent::Impl::wake_pod(Pod& pod, Duration wait) {
+  const auto when = std::chrono::steady_clock::now() + wait;
+  // An earlier timer comes anyway, and plans again.
+  if (pod.wake <= when && pod.wake > std::chrono::steady_clock::now()) return;
+  pod.wake = when;
+  mailbox_.post_at(when, [this, uid = pod.uid, when] {
+    const auto found = pods_.find(uid);
+    if (found == pods_.end()) return;
+    if (found->second.wake == when) found->second.wake = Mailbox::When::max();
+    visit(uid);
+  });
+}
+
+void Agent::Impl::visit(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  Pod& pod = found->second;
+  if (pod.busy) return;  // its outcome visits again
+  if (pod.gone) return remove(pod);
+  if (!pod.known) return ask_runtime(pod);
+  if (!pod.safe) {
+    if (pod.safe_asked) return;
+    pod.safe_asked = true;
+    const std::weak_ptr<Impl> self = weak_from_this();
+    client_.when_safe([self, uid] {
+      if (const auto impl = self.lock()) {
+        impl->post([uid](Impl& agent) {
+          const auto safe = agent.pods_.find(uid);
+          if (safe == agent.pods_.end()) return;
+          safe->second.safe = true;
+          agent.visit(uid);
+        });
+      }
+    });
+    return;
+  }
+  for (int round = 0; round < kRoundsMax && !pod.busy && !pod.gone; ++round) {
+    PodView view{.pod = pod.object,
+                 .sandbox = pod.sandbox,
+                 .obstacles = pod.obstacles,
+                 .sandbox_obstacle = pod.sandbox_obstacle,
+                 .memory = pod.memory,
+                 .host_ip = options_.node_address};
+    PodActions actions = plan_pod(view, clock_.now());
+    const std::vector<PodActions::Start> starts = actions.start;
+    act(pod, std::move(actions));
+    if (pod.busy || pod.gone || starts.empty()) return;
+    if (start_containers(pod, starts)) return;
+  }
+}
+
+void Agent::Impl::ask_runtime(Pod& pod) {
+  pod.changed = false;
+  run_job(pod, [uid = pod.uid](Runtime& runtime) -> Outcome {
+    Result<SandboxRecord> record = runtime.inspect(uid);
+    return [record = std::move(record)](Impl&, Pod& at) mutable {
+      at.known = !at.changed;  // a change after the look asks for another
+      if (record) {
+        at.sandbox = std::move(*record);
+      } else {
+        at.sandbox.reset();
+      }
+    };
+  });
+}
+
+void Agent::Impl::remove(Pod& pod) {
+  run_job(pod, [uid = pod.uid](Runtime& runtime) -> Outcome {
+    Result<void> done = runtime.stop_sandbox(uid);
+    if (done || done.error().code == Code::kNotFound) done = runtime.remove_sandbox(uid);
+    const bool removed = done || done.error().code == Code::kNotFound;
+    return [removed, why = done ? std::string() : done.error().message](Impl& agent, Pod& at) {
+      if (removed) {
+        agent.events_.forget(at.uid);
+        agent.pods_.erase(at.uid);  // `at` is gone after this
+        return;
+      }
+      agent.log(fmt::format("cannot remove pod {}: {}", at.uid, why));
+      at.busy = true;  // until the next try
+      agent.post_after(kRemoveRetry, [uid = at.uid](Impl& again) {
+        const auto found = again.pods_.find(uid);
+        if (found == again.pods_.end()) return;
+        found->second.busy = false;
+        again.visit(uid);
+      });
+    };
+  });
+}
+
+void Agent::Impl::act(Pod& pod, PodActions actions) {
+  pod.memory = std::move(actions.memory);
+  for (const PodNote& note : actions.notes) events_.record(*pod.object, note, clock_.now());
+  if (actions.status && !write_status(pod, *actions.status, actions.terminal)) {
+    return wake_pod(pod, kWriteRetry);
+  }
+  if (actions.wake_after) wake_pod(pod, *actions.wake_after);
+  if (actions.finalise_delete) return finalise(pod);
+  if (!actions.signals.empty()) return send_signals(pod, std::move(actions.signals));
+  if (actions.stop_sandbox) {
+    return run_job(pod, [uid = pod.uid](Runtime& runtime) -> Outcome {
+      const Result<void> done = runtime.stop_sandbox(uid);
+      return [why = done ? std::string() : done.error().message](Impl& agent, Pod& at) {
+        at.known = false;
+        if (why.empty()) {
+          // Whatever the record still says, this node runs nothing of it any more.
+          if (at.sandbox) at.sandbox->alive = false;
+          at.known = true;
+          return;
+        }
+        agent.log(fmt::format("cannot stop pod {}: {}", at.uid, why));
+      };
+    });
+  }
+  if (actions.start_sandbox) start_sandbox(pod);
+}
+
+bool Agent::Impl::write_status(Pod& pod, const json::value& status, bool terminal) {
+  const json::value* old = json::find(*pod.object, {"status"});
+  client::Write write;
+  write.verb = client::Verb::kMergePatch;
+  write.resource = pods();
+  write.ns = api::ns(*pod.object);
+  write.name = api::name(*pod.object);
+  write.subresource = "status";
+  write.body = status_patch(old == nullptr ? json::value(json::object()) : *old, status);
+  write.uid = pod.uid;
+  write.synced = terminal;
+  Result<json::value> done = client_.write(write);
+  if (done) {
+    pod.object = std::make_shared<const json::value>(std::move(*done));
+    return true;
+  }
+  const bool gone = done.error().code == Code::kNotFound || done.error().code == Code::kConflict;
+  if (!gone)
+    log(fmt::format("cannot write the status of pod {}: {}", write.name, done.error().message));
+  return false;
+}
+
+void Agent::Impl::finalise(Pod& pod) {
+  client::Write write;
+  write.verb = client::Verb::kDelete;
+  write.resource = pods();
+  write.ns = api::ns(*pod.object);
+  write.name = api::name(*pod.object);
+  write.uid = pod.uid;
+  write.body = json::object{{"gracePeriodSeconds", 0}};
+  const Result<json::value> done = client_.write(write);
+  if (done || done.error().code == Code::kNotFound || done.error().code == Code::kConflict) {
+    // A finalizer may keep the object; its removal is told by the watch.
+    return;
+  }
+  log(fmt::format("cannot remove pod {}: {}", write.name, done.error().message));
+  wake_pod(pod, kWriteRetry);
+}
+
+void Agent::Impl::start_sandbox(Pod& pod) {
+  const json::value& object = *pod.object;
+  SandboxSpec spec;
+  spec.pod_uid = pod.uid;
+  spec.pod_ns = api::ns(object);
+  spec.pod_name = api::name(object);
+  spec.hostname = pod_hostname(object);
+  spec.host_network = json::get_bool(object, {"spec", "hostNetwork"}).value_or(false);
+  spec.resolv_conf = resolv_conf_for(object, options_.dns_address);
+  if (!spec.host_network) {
+    const auto records = dns_records();
+    spec.hosts = hosts_for(object, options_.dns_address.empty() ? records.get() : nullptr);
+  }
+  spec.masked = options_.hidden;
+  run_job(pod, [spec = std::move(spec)](Runtime& runtime) -> Outcome {
+    Result<SandboxRecord> record = runtime.start_sandbox(spec);
+    return [record = std::move(record)](Impl& agent, Pod& at) mutable {
+      if (record) {
+        at.sandbox = std::move(*record);
+        at.sandbox_obstacle.reset();
+        at.sandbox_failures = 0;
+        return;
+      }
+      const Time now = agent.clock_.now();
+      const std::chrono::seconds wait(1 << std::min(at.sandbox_failures++, 5));
+      at.sandbox_obstacle = Obstacle{.reason = "FailedCreatePodSandBox",
+                                     .message = record.error().message,
+                                     .since = now,
+                                     .retry_at = now + wait};
+      agent.events_.record(*at.object,
+                           {true, "FailedCreatePodSandBox",
+                            "Failed to create pod sandbox: " + record.error().message, ""},
+                           now);
+    };
+  });
+}
+
+EnvironmentInput Agent::Impl::environment(const json::value& pod, const json::value& container) {
+  return {.pod = pod,
+          .container = container,
+          .lookup =
+              [this, ns = std::string(api::ns(pod))](SourceKind kind, std::string_view name) {
+                const bool map = kind == SourceKind::kConfigMap;
+                const api::Resource resource{.group = "",
+                                             .version = "v1",
+                                             .plural = map ? "configmaps" : "secrets",
+                                             .kind = map ? "ConfigMap" : "Secret"};
+                return client_.get(resource, ns, name);
+              },
+          .machine = options_.machine_env,
+          .api_host = options_.api_host,
+          .api_port = options_.api_port,
+          .node_cpu_milli = node_.machine.cpus * 1000,
+          .node_memory_bytes = node_.machine.memory_bytes};
+}
+
+void Agent::Impl::obstruct(Pod& pod, const std::string& container, const Refusal& refusal) {
+  const Time now = clock_.now();
+  Obstacle& obstacle = pod.obstacles[container];
+  const bool same = obstacle.reason == refusal.reason && obstacle.message == refusal.message;
+  const bool image = refusal.reason == "ErrImagePull";
+  obstacle = {.reason = refusal.reason,
+              .message = refusal.message,
+              .since = same ? obstacle.since : now,
+              .retry_at = now + (image ? kImageRetry : kObstacleRetry)};
+  const json::value* spec = find_container(*pod.object, container);
+  PodNote note{true, "Failed", "Error: " + refusal.message, container};
+  if (image) {
+    note.message =
+        fmt::format("Failed to pull image \"{}\": {}",
+                    spec == nullptr ? "" : json::get_string(*spec, {"image"}), refusal.message);
+  } else if (refusal.reason == "ContainerCreating") {
+    note = {true, "FailedMount", refusal.message, ""};
+  }
+  if (!same) events_.record(*pod.object, note, now);
+}
+
+bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start>& starts) {
+  json::value object = *pod.object;
+  if (pod.sandbox && !pod.sandbox->ip.empty()) {
+    json::make_object(object, {"status"})["podIP"] = pod.sandbox->ip;
+  }
+  std::vector<Setup> setups;
+  bool obstructed = false;
+  for (const PodActions::Start& start : starts) {
+    const json::value* container = find_container(object, start.container);
+    if (container == nullptr) continue;
+    auto setup = set_up_container({.pod = object,
+                                   .container = *container,
+                                   .attempt = start.attempt,
+                                   .mappings = mappings_,
+                                   .images_host = options_.images_host,
+                                   .environment = environment(object, *container)});
+    if (setup) {
+      pod.obstacles.erase(start.container);
+      setups.push_back(std::move(*setup));
+    } else {
+      obstruct(pod, start.container, setup.error());
+      obstructed = true;
+    }
+  }
+  if (setups.empty()) return !obstructed;
+  struct Failure {
+    std::string container = {};
+    Refusal refusal = {};
+  };
+  run_job(
+      pod,
+      [uid = pod.uid, setups = std::move(setups),
+       hidden = options_.hidden](Runtime& runtime) mutable -> Outcome {
+        std::vector<Failure> failures;
+        std::vector<std::string> started;
+        const Result<std::string> folder = runtime.pod_folder(uid);
+        for (Setup& setup : setups) {
+          const std::string name = setup.spec.name;
+          if (!folder) {
+            failures.push_back({name, {"CreateContainerError", folder.error().message}});
+            continue;
+          }
+          const auto spec = mount_volumes(std::move(setup), *folder, hidden);
+          if (!spec) {
+            failures.push_back({name, spec.error()});
+            continue;
+          }
+          if (const auto done = runtime.start_container(uid, *spec); !done) {
+            failures.push_back({name, {"RunContainerError", done.error().message}});
+            continue;
+          }
+          started.push_back(name);
+        }
+        Result<SandboxRecord> record = runtime.inspect(uid);
+        return [failures = std::move(failures), started = std::move(started),
+                record = std::move(record)](Impl& agent, Pod& at) mutable {
+          if (record) at.sandbox = std::move(*record);
+          for (const Failure& failure : failures)
+            agent.obstruct(at, failure.container, failure.refusal);
+          if (!at.object) return;
+          for (const std::string& name : started) {
+            agent.events_.record(*at.object, {false, "Created", "Created container: " + name, name},
+                                 agent.clock_.now());
+            agent.events_.record(*at.object, {false, "Started", "Started container " + name, name},
+                                 agent.clock_.now());
+          }
+        };
+      });
+  return true;
+}
+
+void Agent::Impl::send_signals(Pod& pod, std::vector<PodActions::Signal> signals) {
+  run_job(pod, [uid = pod.uid, signals = std::move(signals)](Runtime& runtime) -> Outcome {
+    for (const PodActions::Signal& signal : signals) {
+      // A container that ended meanwhile needs none: the record says so.
+      (void)runtime.signal(uid, signal.container, signal.signal);
+    }
+    Result<SandboxRecord> record = runtime.inspect(uid);
+    return [record = std::move(record)](Impl&, Pod& at) mutable {
+      if (record) at.sandbox = std::move(*record);
+    };
+  });
+}
+
+void Agent::Impl::publish_running(const std::string& uid) {
+  std::map<std::string, int, std::less<>> runs;
+  const auto found = pods_.find(uid);
+  if (found != pods_.end() && found->second.sandbox && found->second.sandbox->alive) {
+    for (const ContainerRecord& record : found->second.sandbox->containers) {
+      if (record.state == ContainerState::kRunning) runs[record.name] = record.attempt;
+    }
+  }
+  const std::lock_guard lock(running_mutex_);
+  if (runs.empty()) {
+    running_.erase(uid);
+  } else {
+    running_[uid] = std::move(runs);
+  }
+}
+
+void Agent::Impl::run_job(Pod& pod, std::function<Outcome(Runtime&)> job) {
+  pod.busy = true;
+  jobs_.post([this, uid = pod.uid, job = std::move(job)] {
+    Outcome outcome = job(runtime_);
+    post([uid, outcome = std::move(outcome)](Impl& agent) {
+      const auto found = agent.pods_.find(uid);
+      if (found == agent.pods_.end()) return;
+      found->second.busy = false;
+      outcome(agent, found->second);
+      agent.publish_running(uid);
+      agent.visit(uid);
+    });
+  });
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,539 @@
+#include "node/agent.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "api/meta.h"
+#include "env/posix/clock.h"
+#include "node/fake_runtime.h"
+
+namespace skiff::node {
+namespace {
+
+json::value parse(std::string_view text) {
+  auto parsed = json::parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return *parsed;
+}
+
+void merge(json::value& target, const json::value& patch) {
+  if (!patch.is_object()) {
+    target = patch;
+    return;
+  }
+  if (!target.is_object()) target = json::object();
+  for (const auto& [key, value] : patch.get_object()) {
+    if (value.is_null()) {
+      target.get_object().erase(key);
+    } else {
+      merge(target.get_object()[key], value);
+    }
+  }
+}
+
+// The smallest API server that keeps the promises of client.h: revisions, preconditions, watches,
+// graceful deletion of pods.
+class MemoryClient final : public client::Client {
+ public:
+  Result<json::value> get(const api::Resource& resource, std::string_view ns,
+                          std::string_view name) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(key(resource, ns, name));
+    if (found == objects_.end()) return fail(Code::kNotFound, std::string(name) + " not found");
+    return *found->second;
+  }
+
+  Result<client::List> list(const api::Resource& resource, std::string_view,
+                            const client::ListOptions&) override {
+    const std::lock_guard lock(mutex_);
+    client::List out{.revision = revision_};
+    for (const auto& [k, object] : objects_) {
+      if (k.starts_with(resource.key() + "|")) out.items.push_back(object);
+    }
+    return out;
+  }
+
+  Result<json::value> write(const client::Write& w) override {
+    std::function<void()> tell;
+    Result<json::value> out = json::value();
+    {
+      const std::lock_guard lock(mutex_);
+      out = write_locked(w);
+      for (const auto& watcher : watchers_) ready_.push_back(watcher);
+    }
+    tell_all();
+    return out;
+  }
+
+  void submit(std::vector<client::Write> writes, Done done) override {
+    std::vector<Result<json::value>> results;
+    for (const client::Write& w : writes) {
+      results.push_back(write(w));
+      if (!results.back()) break;
+    }
+    done(std::move(results));
+  }
+
+  Result<std::unique_ptr<client::Watch>> watch(const api::Resource& resource, std::uint64_t after,
+                                               std::function<void()> ready) override {
+    const std::lock_guard lock(mutex_);
+    if (after < forgotten_) return fail(Code::kExpired, "too old");
+    watchers_.push_back(std::move(ready));
+    return std::make_unique<MemoryWatch>(*this, resource.key(), after);
+  }
+
+  void when_safe(std::function<void()> fn) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (hold_safe_) return held_.push_back(std::move(fn));
+    }
+    fn();
+  }
+
+  void hold_safe(bool hold) {
+    std::vector<std::function<void()>> held;
+    {
+      const std::lock_guard lock(mutex_);
+      hold_safe_ = hold;
+      if (!hold) held.swap(held_);
+    }
+    for (const auto& fn : held) fn();
+  }
+
+  // Every watch must list again.
+  void forget_history() {
+    {
+      const std::lock_guard lock(mutex_);
+      forgotten_ = revision_ + 1;
+      ++revision_;
+      log_.clear();
+      for (const auto& watcher : watchers_) ready_.push_back(watcher);
+    }
+    tell_all();
+  }
+
+ private:
+  struct Change {
+    std::string resource = {};
+    std::uint64_t revision = 0;
+    client::Event event = {};
+  };
+
+  class MemoryWatch final : public client::Watch {
+   public:
+    MemoryWatch(MemoryClient& owner, std::string resource, std::uint64_t after)
+        : owner_(owner), resource_(std::move(resource)), after_(after) {}
+    Result<std::vector<client::Event>> poll() override {
+      const std::lock_guard lock(owner_.mutex_);
+      if (after_ < owner_.forgotten_) return fail(Code::kExpired, "too old");
+      std::vector<client::Event> out;
+      for (const Change& change : owner_.log_) {
+        if (change.revision <= after_) continue;
+        after_ = change.revision;
+        if (change.resource == resource_) out.push_back(change.event);
+      }
+      return out;
+    }
+
+   private:
+    MemoryClient& owner_;
+    const std::string resource_;
+    std::uint64_t after_;
+  };
+
+  static std::string key(const api::Resource& r, std::string_view ns, std::string_view name) {
+    return r.key() + "|" + std::string(ns) + "|" + std::string(name);
+  }
+
+  void tell_all() {
+    std::vector<std::function<void()>> ready;
+    {
+      const std::lock_guard lock(mutex_);
+      ready.swap(ready_);
+    }
+    for (const auto& fn : ready) fn();
+  }
+
+  Object keep(const client::Write& w, const std::string& k, json::value object,
+              client::EventType type) {
+    json::make_object(object, {"metadata"})["resourceVersion"] = std::to_string(++revision_);
+    Object shared = std::make_shared<const json::value>(std::move(object));
+    if (type == client::EventType::kDeleted) {
+      objects_.erase(k);
+    } else {
+      objects_[k] = shared;
+    }
+    log_.push_back({w.resource.key(), revision_, {type, shared}});
+    return shared;
+  }
+
+  Result<json::value> write_locked(const client::Write& w) {
+    const std::string name(w.name.empty() ? api::name(w.body) : std::string_view(w.name));
+    const std::string k = key(w.resource, w.ns, name);
+    const auto found = objects_.find(k);
+    if (w.verb == client::Verb::kCreate) {
+      if (found != objects_.end()) return fail(Code::kAlreadyExists, name + " already exists");
+      json::value object = w.body;
+      json::object& metadata = json::make_object(object, {"metadata"});
+      if (!metadata.contains("uid")) metadata["uid"] = "uid-" + std::to_string(revision_ + 1);
+      return *keep(w, k, std::move(object), client::EventType::kAdded);
+    }
+    if (found == objects_.end()) return fail(Code::kNotFound, name + " not found");
+    json::value object = *found->second;
+    if (!w.uid.empty() && w.uid != api::uid(object)) return fail(Code::kConflict, "uid differs");
+    if (w.verb == client::Verb::kDelete) {
+      const auto grace = json::get_int(w.body, {"gracePeriodSeconds"}).value_or(30);
+      const bool pod = w.resource.plural == "pods";
+      if (!pod || grace == 0) {
+        return *keep(w, k, std::move(object), client::EventType::kDeleted);
+      }
+      json::object& metadata = json::make_object(object, {"metadata"});
+      metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+      metadata["deletionGracePeriodSeconds"] = grace;
+      return *keep(w, k, std::move(object), client::EventType::kModified);
+    }
+    merge(object, w.body);
+    return *keep(w, k, std::move(object), client::EventType::kModified);
+  }
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Object> objects_ = {};
+  std::vector<Change> log_ = {};
+  std::vector<std::function<void()>> watchers_ = {};
+  std::vector<std::function<void()>> ready_ = {};
+  std::vector<std::function<void()>> held_ = {};
+  bool hold_safe_ = false;
+  std::uint64_t revision_ = 1;
+  std::uint64_t forgotten_ = 0;
+};
+
+const api::Resource kPods{.group = "", .version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kNodes{
+    .group = "", .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
+const api::Resource kEvents{.group = "", .version = "v1", .plural = "events", .kind = "Event"};
+const api::Resource kLeases{
+    .group = "coordination.k8s.io", .version = "v1", .plural = "leases", .kind = "Lease"};
+const api::Resource kSecrets{.group = "", .version = "v1", .plural = "secrets", .kind = "Secret"};
+const api::Resource kServices{
+    .group = "", .version = "v1", .plural = "services", .kind = "Service"};
+const api::Resource kMappings{.group = "skiff.dev",
+                              .version = "v1",
+                              .plural = "imagemappings",
+                              .kind = "ImageMapping",
+                              .namespaced = false};
+
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() {
+    char pattern[] = "/tmp/skiff-agent-XXXXXX";
+    folder_ = ::mkdtemp(pattern);
+    runtime_ = make_runtime();
+    options_.node_name = "n1";
+    options_.images_host = true;
+    options_.workers = 2;
+  }
+  ~AgentTest() override {
+    agent_.reset();
+    runtime_.reset();
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+
+  std::unique_ptr<FakeRuntime> make_runtime() {
+    return std::make_unique<FakeRuntime>(
+        clock_, folder_, [this](std::string_view pod, std::string_view, int attempt) {
+          const std::lock_guard lock(mutex_);
+          const auto found = scripts_.find(std::string(pod));
+          if (found == scripts_.end()) return FakeRuntime::Script{.forever = true};
+          const auto& scripts = found->second;
+          return scripts[std::min(static_cast<std::size_t>(attempt), scripts.size() - 1)];
+        });
+  }
+
+  void start() {
+    agent_ = std::make_unique<Agent>(client_, *runtime_, clock_, options_);
+    agent_->start();
+  }
+
+  void script(const std::string& pod, std::vector<FakeRuntime::Script> scripts) {
+    const std::lock_guard lock(mutex_);
+    scripts_[pod] = std::move(scripts);
+  }
+
+  void create(const api::Resource& resource, std::string_view text, std::string ns = "default") {
+    client::Write write;
+    write.resource = resource;
+    write.ns = resource.namespaced ? std::move(ns) : "";
+    write.body = parse(text);
+    const auto done = client_.write(write);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+
+  void create_pod(const std::string& name, const std::string& uid, const std::string& spec = "",
+                  const std::string& container = "") {
+    create(kPods, R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":")" +
+                      name + R"(","uid":")" + uid +
+                      R"(","labels":{"app":"x"}},"spec":{"nodeName":"n1","restartPolicy":"Never")" +
+                      spec + R"(,"containers":[{"name":"main","image":"img","command":["run"])" +
+                      container + "}]}}");
+  }
+
+  void remove_pod(const std::string& name, int grace) {
+    client::Write write;
+    write.verb = client::Verb::kDelete;
+    write.resource = kPods;
+    write.ns = "default";
+    write.name = name;
+    write.body = json::object{{"gracePeriodSeconds", grace}};
+    ASSERT_TRUE(client_.write(write));
+  }
+
+  // Looks every few milliseconds until it holds; fails after ten seconds.
+  template <class Holds>
+  testing::AssertionResult eventually(Holds holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (std::chrono::steady_clock::now() < end) {
+      if (holds()) return testing::AssertionSuccess();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return testing::AssertionFailure() << "did not come about in ten seconds";
+  }
+
+  std::string phase(const std::string& name) {
+    const auto pod = client_.get(kPods, "default", name);
+    return pod ? std::string(json::get_string(*pod, {"status", "phase"})) : "gone";
+  }
+
+  std::string waiting(const std::string& name, std::string_view field = "reason") {
+    const auto pod = client_.get(kPods, "default", name);
+    if (!pod) return "gone";
+    const json::array& all = json::get_array(*pod, {"status", "containerStatuses"});
+    return all.empty() ? "" : std::string(json::get_string(all[0], {"state", "waiting", field}));
+  }
+
+  int journal_count(std::string_view entry) {
+    const auto journal = runtime_->journal();
+    return static_cast<int>(std::count(journal.begin(), journal.end(), entry));
+  }
+
+  env::posix::Clock clock_;
+  std::string folder_;
+  std::mutex mutex_;
+  std::map<std::string, std::vector<FakeRuntime::Script>> scripts_;
+  MemoryClient client_;
+  std::unique_ptr<FakeRuntime> runtime_;
+  AgentOptions options_;
+  std::unique_ptr<Agent> agent_;
+};
+
+TEST_F(AgentTest, RegistersTheNodeWithItsCapacityAndALease) {
+  options_.capacity = {{"nvidia.com/gpu", "4"}};
+  start();
+  EXPECT_TRUE(
+      eventually([&] { return client_.get(kLeases, "kube-node-lease", "n1").has_value(); }));
+  const auto node = client_.get(kNodes, "", "n1");
+  ASSERT_TRUE(node);
+  EXPECT_TRUE(api::condition_true(*node, "Ready"));
+  EXPECT_EQ(json::get_string(*node, {"status", "capacity", "pods"}), "1000");
+  EXPECT_EQ(json::get_string(*node, {"status", "allocatable", "nvidia.com/gpu"}), "4");
+}
+
+TEST_F(AgentTest, RunsAPodToItsEndAndTellsItsStory) {
+  script("p", {{.exit_code = 0}});
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Succeeded"; }));
+  EXPECT_TRUE(eventually([&] { return journal_count("stop u1") == 1; }));
+  EXPECT_EQ(journal_count("start u1/main/0"), 1);
+  const auto pod = client_.get(kPods, "default", "p");
+  EXPECT_FALSE(json::get_string(*pod, {"status", "podIP"}).empty());
+  const auto events = client_.list(kEvents, "", {});
+  std::vector<std::string> reasons;
+  for (const Object& event : events->items) {
+    reasons.emplace_back(json::get_string(*event, {"reason"}));
+  }
+  std::sort(reasons.begin(), reasons.end());
+  EXPECT_EQ(reasons, (std::vector<std::string>{"Created", "Started"}));
+}
+
+TEST_F(AgentTest, LeavesPodsOfOtherNodesAlone) {
+  start();
+  create(kPods, R"({"metadata":{"namespace":"default","name":"q","uid":"u2"},
+                    "spec":{"nodeName":"n2","containers":[{"name":"main","command":["x"]}]}})");
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  EXPECT_EQ(journal_count("sandbox u2"), 0);
+}
+
+TEST_F(AgentTest, StartsNothingBeforeTheBindingIsOnDisk) {
+  client_.hold_safe(true);
+  start();
+  create_pod("p", "u1");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(runtime_->journal().empty());
+  client_.hold_safe(false);
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+}
+
+TEST_F(AgentTest, RestartsAFailingContainerByItsPolicy) {
+  script("p", {{.exit_code = 1}, {.forever = true}});
+  start();
+  create(kPods, R"({"metadata":{"namespace":"default","name":"p","uid":"u1"},
+      "spec":{"nodeName":"n1","restartPolicy":"OnFailure",
+              "containers":[{"name":"main","image":"i","command":["x"]}]}})");
+  EXPECT_TRUE(eventually([&] {
+    const auto pod = client_.get(kPods, "default", "p");
+    const json::array& all = json::get_array(*pod, {"status", "containerStatuses"});
+    return !all.empty() && json::get_int(all[0], {"restartCount"}) == 1 &&
+           json::get_bool(all[0], {"ready"}) == true;
+  }));
+}
+
+TEST_F(AgentTest, DeletesWithGraceAndRemovesEveryTrace) {
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  remove_pod("p", 30);
+  EXPECT_TRUE(eventually([&] { return phase("p") == "gone"; }));
+  EXPECT_TRUE(eventually([&] { return runtime_->list().empty(); }));
+  EXPECT_EQ(journal_count("signal u1/main/15"), 1);
+  EXPECT_EQ(journal_count("signal u1/main/9"), 0);
+}
+
+TEST_F(AgentTest, KillsWhatIgnoresTheRequestToEnd) {
+  script("p", {{.forever = true, .ignores_term = true}});
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  remove_pod("p", 1);
+  EXPECT_TRUE(eventually([&] { return phase("p") == "gone"; }));
+  EXPECT_EQ(journal_count("signal u1/main/9"), 1);
+}
+
+TEST_F(AgentTest, StopsAPodWhoseObjectWasRemovedByForce) {
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  remove_pod("p", 0);
+  EXPECT_TRUE(eventually([&] { return runtime_->list().empty(); }));
+}
+
+TEST_F(AgentTest, AdoptsWhatRunsAndClearsWhatNobodyKnowsAfterARestart) {
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  agent_.reset();
+  ASSERT_TRUE(runtime_->start_sandbox({.pod_uid = "orphan"}));
+  start();
+  EXPECT_TRUE(eventually([&] { return journal_count("remove orphan") == 1; }));
+  remove_pod("p", 30);
+  EXPECT_TRUE(eventually([&] { return phase("p") == "gone"; }));
+  EXPECT_EQ(journal_count("start u1/main/0"), 1);
+  EXPECT_EQ(journal_count("sandbox u1"), 1);
+}
+
+TEST_F(AgentTest, ListsAgainWhenHistoryIsGone) {
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  client_.forget_history();
+  create_pod("q", "u2");
+  EXPECT_TRUE(eventually([&] { return phase("q") == "Running"; }));
+  EXPECT_EQ(journal_count("start u1/main/0"), 1);
+}
+
+TEST_F(AgentTest, AnUnmappedImageWaitsWithTheRemediesUntilItIsMapped) {
+  options_.images_host = false;
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return waiting("p") == "ErrImagePull"; }));
+  const std::string message = waiting("p", "message");
+  EXPECT_NE(message.find("skiff image map img --host"), std::string::npos) << message;
+  EXPECT_NE(message.find("skiff up --images=host"), std::string::npos) << message;
+  create(kMappings, R"({"metadata":{"name":"m"},"spec":{"pattern":"img","host":true}})");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+}
+
+TEST_F(AgentTest, AMissingSecretIsWaitedFor) {
+  start();
+  create_pod("p", "u1", "",
+             R"(,"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}])");
+  EXPECT_TRUE(eventually([&] { return waiting("p") == "CreateContainerConfigError"; }));
+  create(kSecrets, R"({"metadata":{"name":"s","namespace":"default"},"data":{"k":"dmFsdWU="}})");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  const auto env = runtime_->started().at(0).env;
+  EXPECT_NE(std::find(env.begin(), env.end(), "A=value"), env.end());
+}
+
+TEST_F(AgentTest, ARefusingRuntimeIsTriedAgain) {
+  script("p", {{.refuses_start = "no room"}});
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return waiting("p") == "RunContainerError"; }));
+  EXPECT_EQ(waiting("p", "message"), "no room");
+  script("p", {{.forever = true}});
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+}
+
+TEST_F(AgentTest, ASandboxThatCannotBeMadeIsTriedAgain) {
+  runtime_->fail_sandboxes("no bridge");
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return waiting("p", "message") == "no bridge"; }));
+  runtime_->fail_sandboxes("");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+}
+
+TEST_F(AgentTest, ALostSandboxFailsAPodThatMayNotRestart) {
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  runtime_->lose_sandbox("u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Failed"; }));
+}
+
+TEST_F(AgentTest, VolumesAndTheirMountsReachTheRuntime) {
+  create(kSecrets, R"({"metadata":{"name":"s","namespace":"default"},"data":{"k":"dmFsdWU="}})");
+  start();
+  create_pod("p", "u1", R"(,"volumes":[{"name":"v","secret":{"secretName":"s"}}])",
+             R"(,"volumeMounts":[{"name":"v","mountPath":"/etc/s","readOnly":true}])");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  const ContainerSpec spec = runtime_->started().at(0);
+  ASSERT_EQ(spec.mounts.size(), 1U);
+  EXPECT_EQ(spec.mounts[0].target, "/etc/s");
+  EXPECT_TRUE(std::filesystem::exists(spec.mounts[0].source + "/k"));
+}
+
+TEST_F(AgentTest, NamesOfReadyPodsAreServed) {
+  start();
+  create(kServices, R"({"metadata":{"name":"svc","namespace":"default"},
+                        "spec":{"clusterIP":"None","selector":{"app":"x"}}})");
+  create_pod("p", "u1", R"(,"hostname":"h","subdomain":"svc")");
+  EXPECT_TRUE(eventually([&] {
+    const auto records = agent_->dns_records();
+    const auto found = records->names.find("h.svc.default.svc.cluster.local");
+    return found != records->names.end() && found->second.addresses.size() == 1;
+  }));
+}
+
+TEST_F(AgentTest, HundredsOfPodsAllFinishAndEachRunsOnce) {
+  constexpr int kCount = 300;
+  for (int i = 0; i < kCount; ++i) script("p" + std::to_string(i), {{.exit_code = 0}});
+  start();
+  for (int i = 0; i < kCount; ++i) create_pod("p" + std::to_string(i), "u" + std::to_string(i));
+  EXPECT_TRUE(eventually([&] {
+    for (int i = 0; i < kCount; ++i) {
+      if (phase("p" + std::to_string(i)) != "Succeeded") return false;
+    }
+    return true;
+  }));
+  EXPECT_EQ(runtime_->started().size(), static_cast<std::size_t>(kCount));
+}
+
+}  // namespace
+}  // namespace skiff::node

@@ -1,0 +1,80 @@
+#include "node/container_setup.h"
+
+#include "base/quantity.h"
+
+namespace skiff::node {
+namespace {
+
+Quantity resource(const json::value& container, std::string_view list, std::string_view name) {
+  const json::value* given = json::find(container, {"resources", list, name});
+  return given == nullptr ? Quantity() : Quantity::from_json(*given).value_or(Quantity());
+}
+
+// The container's word, else the pod's.
+std::optional<int> run_as(const SetupInput& input, std::string_view field) {
+  auto id = json::get_int(input.container, {"securityContext", field});
+  if (!id) id = json::get_int(input.pod, {"spec", "securityContext", field});
+  return id ? std::optional(static_cast<int>(*id)) : std::nullopt;
+}
+
+// What is missing may come: the pod waits as one whose volumes are not there yet. What is wrong
+// is told as an error.
+Refusal volume_refusal(const Error& error) {
+  const bool missing = error.code == Code::kNotFound;
+  return {missing ? "ContainerCreating" : "CreateContainerError", error.message};
+}
+
+}  // namespace
+
+std::expected<Setup, Refusal> set_up_container(SetupInput input) {
+  const std::string_view image_name = json::get_string(input.container, {"image"});
+  auto image = resolve_image(image_name, input.mappings, input.images_host);
+  if (!image) return std::unexpected(image.error());
+
+  input.environment.image = image->env;
+  input.environment.venv = image->venv;
+  input.environment.host_image = image->host;
+  Result<Variables> variables = build_environment(input.environment);
+  if (!variables) {
+    return std::unexpected(Refusal{"CreateContainerConfigError", variables.error().message});
+  }
+  auto argv = command_line(input.container, *image, *variables);
+  if (!argv) return std::unexpected(argv.error());
+  Result<std::vector<Volume>> volumes = plan_volumes(input.environment);
+  if (!volumes) return std::unexpected(volume_refusal(volumes.error()));
+
+  Setup out;
+  out.container = input.container;
+  out.volumes = std::move(*volumes);
+  out.spec.name = json::get_string(input.container, {"name"});
+  out.spec.attempt = input.attempt;
+  out.spec.rootfs = image->rootfs;
+  out.spec.argv = std::move(*argv);
+  for (const auto& [name, value] : *variables) out.spec.env.push_back(name + "=" + value);
+  out.spec.working_dir = json::get_string(input.container, {"workingDir"}, image->working_dir);
+  out.spec.mounts = image->mounts;
+  out.spec.uid = run_as(input, "runAsUser");
+  out.spec.gid = run_as(input, "runAsGroup");
+  out.spec.memory_limit_bytes = resource(input.container, "limits", "memory").value();
+  out.spec.cpu_limit_milli = resource(input.container, "limits", "cpu").milli();
+  out.spec.cpu_request_milli = resource(input.container, "requests", "cpu").milli();
+  if (out.spec.cpu_request_milli == 0) out.spec.cpu_request_milli = out.spec.cpu_limit_milli;
+  out.variables = std::move(*variables);
+  return out;
+}
+
+std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::string& pod_folder,
+                                                    const std::vector<std::string>& hidden) {
+  std::map<std::string, std::string> places;
+  for (const Volume& volume : setup.volumes) {
+    Result<std::string> place = make_volume(pod_folder, volume, hidden);
+    if (!place) return std::unexpected(volume_refusal(place.error()));
+    places[volume.name] = std::move(*place);
+  }
+  auto mounts = container_mounts(setup.container, places, setup.variables);
+  if (!mounts) return std::unexpected(Refusal{"CreateContainerError", mounts.error().message});
+  setup.spec.mounts.insert(setup.spec.mounts.end(), mounts->begin(), mounts->end());
+  return std::move(setup.spec);
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,41 @@
+// From a container of a pod to what the runtime is asked to start.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "client/client.h"
+#include "node/environment.h"
+#include "node/image.h"
+#include "node/runtime.h"
+#include "node/volumes.h"
+
+namespace skiff::node {
+
+struct SetupInput {
+  const json::value& pod;  // with its address in status.podIP
+  const json::value& container;
+  int attempt = 0;
+  const std::vector<Object>& mappings;
+  bool images_host = false;
+  EnvironmentInput environment;  // image, venv and host_image are filled in here
+};
+
+// Everything but the mounts of volumes, which need the disk.
+struct Setup {
+  ContainerSpec spec = {};
+  Variables variables = {};
+  std::vector<Volume> volumes = {};
+  json::value container = {};
+};
+
+// Pure but for the lookup of config maps and secrets.
+std::expected<Setup, Refusal> set_up_container(SetupInput input);
+
+// Makes the volumes on disk and adds their mounts to the specification.
+std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::string& pod_folder,
+                                                    const std::vector<std::string>& hidden);
+
+}  // namespace skiff::node

@@ -1,0 +1,238 @@
+#include "node/environment.h"
+
+#include <gtest/gtest.h>
+
+#include "node/image.h"
+
+namespace skiff::node {
+namespace {
+
+json::value parse(std::string_view text) {
+  auto parsed = json::parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return *parsed;
+}
+
+Result<json::value> lookup(SourceKind kind, std::string_view name) {
+  if (kind == SourceKind::kConfigMap && name == "map") {
+    return parse(R"({"data":{"A":"from map","B":"b"}})");
+  }
+  if (kind == SourceKind::kSecret && name == "secret") {
+    return parse(R"({"data":{"password":"aHVudGVyMg=="}})");
+  }
+  return fail(Code::kNotFound, "nothing");
+}
+
+const json::value kPod = parse(R"({"metadata":{"name":"p","namespace":"ns","uid":"u",
+    "labels":{"a.b/c":"label"}},"spec":{"nodeName":"n1"},
+    "status":{"podIP":"10.0.0.9","hostIP":"10.0.0.1"}})");
+
+struct Built {
+  std::string error = {};
+  Variables variables = {};
+  std::string operator[](std::string_view name) const {
+    for (const auto& [known, value] : variables) {
+      if (known == name) return value;
+    }
+    return "(absent)";
+  }
+};
+
+Built build(std::string_view container_text, EnvironmentInput* base = nullptr) {
+  const json::value container = parse(container_text);
+  EnvironmentInput input{.pod = kPod, .container = container, .lookup = lookup};
+  if (base != nullptr) {
+    input.machine = base->machine;
+    input.venv = base->venv;
+    input.image = base->image;
+    input.api_host = base->api_host;
+    input.api_port = base->api_port;
+  }
+  input.node_cpu_milli = 8000;
+  input.node_memory_bytes = 1 << 30;
+  auto built = build_environment(input);
+  if (!built) return {.error = built.error().message};
+  return {.variables = std::move(*built)};
+}
+
+TEST(Environment, PassesOnOnlyWhatHelpsFromTheMachine) {
+  const json::value none;
+  EnvironmentInput base{.pod = none, .container = none};
+  base.machine = {{"PATH", "/opt/bin"}, {"HOME", "/home/u"},    {"PIP_INDEX_URL", "i"},
+                  {"UV_X", "u"},        {"https_proxy", "p"},   {"NO_PROXY", "n"},
+                  {"AWS_SECRET", "no"}, {"SSH_AUTH_SOCK", "no"}};
+  base.api_host = "10.0.0.1";
+  base.api_port = 7443;
+  const Built built = build("{}", &base);
+  EXPECT_EQ(built["PATH"], "/opt/bin");
+  EXPECT_EQ(built["HOME"], "/home/u");
+  EXPECT_EQ(built["LANG"], "C.UTF-8");
+  EXPECT_EQ(built["PIP_INDEX_URL"], "i");
+  EXPECT_EQ(built["UV_X"], "u");
+  EXPECT_EQ(built["https_proxy"], "p");
+  EXPECT_EQ(built["NO_PROXY"], "n");
+  EXPECT_EQ(built["AWS_SECRET"], "(absent)");
+  EXPECT_EQ(built["SSH_AUTH_SOCK"], "(absent)");
+  EXPECT_EQ(built["HOSTNAME"], "p");
+  EXPECT_EQ(built["KUBERNETES_SERVICE_HOST"], "10.0.0.1");
+  EXPECT_EQ(built["KUBERNETES_SERVICE_PORT"], "7443");
+}
+
+TEST(Environment, AVirtualEnvironmentComesFirstOnThePath) {
+  const json::value none;
+  EnvironmentInput base{.pod = none, .container = none};
+  base.machine = {{"PATH", "/bin"}};
+  base.venv = "/v";
+  const Built built = build("{}", &base);
+  EXPECT_EQ(built["PATH"], "/v/bin:/bin");
+  EXPECT_EQ(built["VIRTUAL_ENV"], "/v");
+}
+
+struct Case {
+  std::string_view sentence;
+  std::string_view container;
+  std::string_view name;
+  std::string_view value;
+};
+
+TEST(Environment, ResolvesWhatTheContainerSays) {
+  const Case kCases[] = {
+      {"a plain value", R"({"env":[{"name":"X","value":"1"}]})", "X", "1"},
+      {"earlier variables are expanded",
+       R"({"env":[{"name":"X","value":"1"},{"name":"Y","value":"$(X)2"}]})", "Y", "12"},
+      {"later ones are not", R"x({"env":[{"name":"Y","value":"$(X)"},{"name":"X","value":"1"}]})x",
+       "Y", "$(X)"},
+      {"env wins over envFrom",
+       R"({"envFrom":[{"configMapRef":{"name":"map"}}],"env":[{"name":"A","value":"own"}]})", "A",
+       "own"},
+      {"envFrom takes a prefix", R"({"envFrom":[{"prefix":"P_","configMapRef":{"name":"map"}}]})",
+       "P_B", "b"},
+      {"a missing optional source is skipped",
+       R"({"envFrom":[{"secretRef":{"name":"no","optional":true}}]})", "B", "(absent)"},
+      {"a key of a secret is decoded",
+       R"({"env":[{"name":"X","valueFrom":{"secretKeyRef":{"name":"secret","key":"password"}}}]})",
+       "X", "hunter2"},
+      {"a missing optional key is skipped",
+       R"({"env":[{"name":"X","valueFrom":{"configMapKeyRef":{"name":"map","key":"no",
+          "optional":true}}}]})",
+       "X", "(absent)"},
+      {"a label by its key",
+       R"({"env":[{"name":"X","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['a.b/c']"}}}]})",
+       "X", "label"},
+      {"the address of the pod",
+       R"({"env":[{"name":"X","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}}]})", "X",
+       "10.0.0.9"},
+      {"a limit is rounded up to whole cores",
+       R"({"resources":{"limits":{"cpu":"1500m"}},"env":[{"name":"X","valueFrom":
+          {"resourceFieldRef":{"resource":"limits.cpu"}}}]})",
+       "X", "2"},
+      {"a divisor divides",
+       R"({"resources":{"limits":{"memory":"1Gi"}},"env":[{"name":"X","valueFrom":
+          {"resourceFieldRef":{"resource":"limits.memory","divisor":"1Mi"}}}]})",
+       "X", "1024"},
+      {"without a limit it is the machine",
+       R"({"env":[{"name":"X","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}}]})", "X",
+       "8"},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.sentence);
+    const Built built = build(c.container);
+    EXPECT_EQ(built.error, "");
+    EXPECT_EQ(built[c.name], c.value);
+  }
+}
+
+TEST(Environment, SaysWhatIsMissing) {
+  EXPECT_EQ(
+      build(R"({"env":[{"name":"X","valueFrom":{"secretKeyRef":{"name":"no","key":"k"}}}]})").error,
+      "secret \"no\" not found");
+  EXPECT_EQ(
+      build(R"({"env":[{"name":"X","valueFrom":{"configMapKeyRef":{"name":"map","key":"k"}}}]})")
+          .error,
+      "couldn't find key k in ConfigMap ns/map");
+  EXPECT_EQ(build(R"({"envFrom":[{"configMapRef":{"name":"no"}}]})").error,
+            "configmap \"no\" not found");
+}
+
+TEST(Expand, FollowsTheRulesOfKubernetes) {
+  const Variables known = {{"A", "1"}};
+  const std::pair<std::string_view, std::string_view> kCases[] = {
+      {"$(A)", "1"},  {"$$(A)", "$(A)"}, {"$(B)", "$(B)"}, {"$A", "$A"},
+      {"$(A", "$(A"}, {"a$", "a$"},      {"$$", "$"},      {"x$(A)$(A)y", "x11y"},
+  };
+  for (const auto& [text, expected] : kCases) EXPECT_EQ(expand(text, known), expected) << text;
+}
+
+TEST(Images, AreMatchedByPattern) {
+  const struct {
+    std::string_view pattern;
+    std::string_view image;
+    bool matches;
+  } kCases[] = {
+      {"gcr.io/p/*", "gcr.io/p/a/b:v1", true},
+      {"gcr.io/p/*", "gcr.io/q/a", false},
+      {"python", "python:3.11", true},
+      {"python:3.11", "python:3.12", false},
+      {"python", "python@sha256:0", true},
+      {"host:5000/x", "host:5000/x:tag", true},
+      {"host:5000/x", "host:5000/y", false},
+      {"*", "anything", true},
+      {"tf-?", "tf-1", true},
+      {"a*b*c", "a-x-b-y-d", false},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(image_matches(c.pattern, c.image), c.matches) << c.pattern << " " << c.image;
+  }
+}
+
+Object mapping(std::string_view name, std::string_view spec) {
+  return std::make_shared<const json::value>(
+      json::object{{"metadata", {{"name", json::string(name)}}}, {"spec", parse(spec)}});
+}
+
+TEST(Images, TheMostSpecificMappingWins) {
+  const std::vector<Object> mappings = {
+      mapping("all", R"({"pattern":"*","host":true})"),
+      mapping("some", R"({"pattern":"gcr.io/p/*","venv":"/v","entrypoint":["python3"],
+                          "env":[{"name":"A","value":"1"}]})"),
+      mapping("one", R"({"pattern":"gcr.io/p/x","rootfs":"/r"})"),
+  };
+  EXPECT_EQ(resolve_image("gcr.io/p/x:1", mappings, false)->rootfs, "/r");
+  const auto some = resolve_image("gcr.io/p/y", mappings, false);
+  EXPECT_EQ(some->venv, "/v");
+  EXPECT_EQ(some->entrypoint, std::vector<std::string>{"python3"});
+  EXPECT_TRUE(resolve_image("busybox", mappings, false)->host);
+}
+
+TEST(Images, AnUnmappedImageNamesTheRemedies) {
+  const auto refused = resolve_image("x/y:1", {}, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, "ErrImagePull");
+  EXPECT_NE(refused.error().message.find("skiff image map x/y:1 --host"), std::string::npos);
+  EXPECT_TRUE(resolve_image("x/y:1", {}, true));
+}
+
+TEST(CommandLine, CommandOverEntrypointAndArgsOverArgs) {
+  const ResolvedImage image{.entrypoint = {"e"}, .args = {"d"}};
+  const auto line = [&](std::string_view container) {
+    return *command_line(parse(container), image, {{"A", "1"}});
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(line("{}"), (Words{"e", "d"}));
+  EXPECT_EQ(line(R"({"args":["x"]})"), (Words{"e", "x"}));
+  EXPECT_EQ(line(R"({"command":["c"]})"), (Words{"c"}));
+  EXPECT_EQ(line(R"x({"command":["c"],"args":["$(A)"]})x"), (Words{"c", "1"}));
+}
+
+TEST(CommandLine, AHostImageWithoutACommandIsRefusedWithTheRemedy) {
+  for (const char* container :
+       {R"({"name":"m","image":"i"})", R"({"name":"m","image":"i","args":["--steps=1"]})"}) {
+    const auto refused = command_line(parse(container), ResolvedImage{}, {});
+    ASSERT_FALSE(refused) << container;
+    EXPECT_EQ(refused.error().reason, "CreateContainerError");
+    EXPECT_NE(refused.error().message.find("--entrypoint"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace skiff::node

@@ -1,0 +1,81 @@
+#include "node/mirror.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+
+namespace skiff::node {
+namespace {
+
+Mirror::Key key_of(const json::value& object) {
+  return {std::string(api::ns(object)), std::string(api::name(object))};
+}
+
+}  // namespace
+
+Mirror::Mirror(client::Client& client, api::Resource resource, std::function<void()> ready)
+    : client_(client), resource_(std::move(resource)), ready_(std::move(ready)) {}
+
+void Mirror::apply(const client::Event& event) {
+  revision_ = std::max(revision_, api::revision(*event.object));
+  if (event.type == client::EventType::kDeleted) {
+    objects_.erase(key_of(*event.object));
+  } else {
+    objects_[key_of(*event.object)] = event.object;
+  }
+}
+
+Result<std::vector<client::Event>> Mirror::relist() {
+  watch_.reset();
+  SKIFF_ASSIGN(client::List list, client_.list(resource_, "", {}));
+  std::vector<client::Event> events;
+  std::map<Key, Object> fresh;
+  for (Object& object : list.items) fresh[key_of(*object)] = std::move(object);
+  for (const auto& [key, old] : objects_) {
+    const auto now = fresh.find(key);
+    if (now == fresh.end() || api::uid(*now->second) != api::uid(*old)) {
+      events.push_back({client::EventType::kDeleted, old});
+    }
+  }
+  for (const auto& [key, object] : fresh) {
+    const auto old = objects_.find(key);
+    const bool known = old != objects_.end() && api::uid(*old->second) == api::uid(*object);
+    if (known && api::resource_version(*old->second) == api::resource_version(*object)) continue;
+    events.push_back({known ? client::EventType::kModified : client::EventType::kAdded, object});
+  }
+  objects_ = std::move(fresh);
+  revision_ = list.revision;
+  listed_ = true;
+  return events;
+}
+
+Result<std::vector<client::Event>> Mirror::poll() {
+  std::vector<client::Event> events;
+  if (!listed_) {
+    SKIFF_ASSIGN(events, relist());
+  }
+  if (!watch_) {
+    auto watch = client_.watch(resource_, revision_, ready_);
+    if (!watch) {
+      listed_ = watch.error().code != Code::kExpired;
+      if (events.empty()) return std::unexpected(std::move(watch).error());
+      return events;
+    }
+    watch_ = std::move(*watch);
+  }
+  Result<std::vector<client::Event>> more = watch_->poll();
+  if (!more) {
+    // Broken: watch again from where we are. Expired: list again.
+    watch_.reset();
+    listed_ = more.error().code != Code::kExpired;
+    if (events.empty()) return std::unexpected(std::move(more).error());
+    return events;
+  }
+  for (client::Event& event : *more) {
+    apply(event);
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,33 @@
+// The machine's side of the pods' network: one bridge with the gateway's address, one pair of links
+// for each pod, and masquerading towards the outside.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.h"
+#include "node/net/addresses.h"
+
+namespace skiff::node {
+
+struct NetworkOptions {
+  std::string bridge = {};  // at most 15 bytes
+  Subnet subnet = {};
+  std::uint32_t gateway = 0;
+};
+
+// Makes the bridge where it is missing.
+Result<void> ensure_bridge(const NetworkOptions& options);
+// Lets pods reach the outside. An error says what is missing; pods still reach each other.
+Result<void> ensure_egress(const NetworkOptions& options);
+// Gives the network namespace of process `pid` a loopback, eth0 with `ip`, and a default route.
+// What is there already stays.
+Result<void> connect_pod(const NetworkOptions& options, const std::string& link, pid_t pid,
+                         std::uint32_t ip);
+// Removes a link; one that is gone already is fine.
+Result<void> remove_link(const std::string& name);
+// Undoes ensure_bridge and ensure_egress.
+Result<void> remove_network(const NetworkOptions& options);
+
+}  // namespace skiff::node

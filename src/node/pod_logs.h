@@ -1,0 +1,35 @@
+// The bytes behind `kubectl logs`: from a pod and a container to the right log file.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "apiserver/pod_streams.h"
+#include "node/logs.h"
+#include "node/runtime.h"
+
+namespace skiff::node {
+
+class PodLogs final : public apiserver::PodStreams {
+ public:
+  // True while this run of a container may still write. From any thread; Agent::running() is it.
+  using Running =
+      std::function<bool(std::string_view pod_uid, std::string_view container, int attempt)>;
+
+  PodLogs(const Runtime& runtime, Running running);
+
+  Result<std::unique_ptr<http::Stream>> logs(const json::value& pod,
+                                             const apiserver::LogOptions& options) override;
+
+ private:
+  const Runtime& runtime_;
+  const Running running_;
+  LogReader reader_ = {};
+};
+
+// Which run of the container is meant, from the pod's status. kBadRequest, in Kubernetes' words,
+// where there is none.
+Result<int> log_attempt(const json::value& pod, std::string_view container, bool previous);
+
+}  // namespace skiff::node

@@ -1,0 +1,242 @@
+// What root pods may and may not see, and that nothing of them stays behind.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/strings.h"
+#include "node/cgroup/cgroup.h"
+#include "node/process/pod_fixture.h"
+
+namespace skiff::node {
+namespace {
+
+class IsolatedPod : public PodFixture {
+ protected:
+  // What the program printed, without the log's own words.
+  std::string output(const std::string& uid, const std::string& name) {
+    std::string out;
+    const std::string text = logs(uid, name);
+    for (const std::string_view line : split(text, '\n')) {
+      if (line.size() > 40) out.append(line.substr(40)).push_back('\n');
+    }
+    return out;
+  }
+
+  std::string shell(const std::string& uid, const std::string& script, ContainerSpec spec = {}) {
+    static int count = 0;
+    spec.name = "c" + std::to_string(++count);
+    spec.argv = {"sh", "-c", script};
+    last_ = run(uid, spec);
+    return output(uid, spec.name);
+  }
+
+  ContainerRecord last_ = {};
+};
+
+TEST_F(IsolatedPod, WritesStayInThePod) {
+  const std::string file = folder() + "-seen";
+  std::ofstream(file) << "the machine's\n";
+  std::ofstream("/var/tmp/skiff-test-" + tag()) << "old\n";
+  start_pod("p1");
+  const std::string text =
+      shell("p1", "echo new > /var/tmp/skiff-test-" + tag() + "; echo x > /etc/skiff-test-" +
+                      tag() + "; rm /etc/passwd; cat /var/tmp/skiff-test-" + tag());
+  EXPECT_EQ(text, "new\n");
+  EXPECT_EQ(*read_file("/var/tmp/skiff-test-" + tag()), "old\n");
+  EXPECT_FALSE(std::filesystem::exists("/etc/skiff-test-" + tag()));
+  EXPECT_TRUE(std::filesystem::exists("/etc/passwd"));
+  EXPECT_EQ(shell("p1", "cat /etc/skiff-test-" + tag()), "x\n") << "and are there next time";
+  std::filesystem::remove("/var/tmp/skiff-test-" + tag());
+  std::filesystem::remove(file);
+}
+
+TEST_F(IsolatedPod, TmpIsItsOwnAndMaskedFoldersAreEmpty) {
+  const std::string secret = "/var/tmp/skiff-secret-" + tag();
+  std::filesystem::create_directories(secret);
+  std::ofstream(secret + "/key") << "key";
+  const std::string link = "/var/tmp/skiff-link-" + tag();
+  std::filesystem::create_directory_symlink(secret, link);
+  start_pod("p1", {.masked = {link}});
+  EXPECT_EQ(shell("p1", "ls -A /tmp; ls -A " + secret + "; touch /tmp/a " + secret + "/b 2>&1"),
+            "touch: cannot touch '" + secret + "/b': Read-only file system\n");
+  EXPECT_EQ(shell("p1", "ls /tmp"), "a\n");
+  std::filesystem::remove_all(secret);
+  std::filesystem::remove(link);
+}
+
+TEST_F(IsolatedPod, SeesOnlyItsOwnProcessesNameAndDevices) {
+  start_pod("p1", {.hostname = "worker-0",
+                   .resolv_conf = "nameserver 10.9.9.9\n",
+                   .hosts = "127.0.0.1 localhost\n10.0.0.7 worker-1\n"});
+  EXPECT_EQ(shell("p1",
+                  "hostname; cat /etc/hostname /etc/resolv.conf; grep worker-1 /etc/hosts; "
+                  "ls -d /proc/[0-9]* | wc -l; head -c 3 /dev/zero | wc -c; "
+                  "(echo > /proc/sys/kernel/hostname) 2>/dev/null || echo denied"),
+            "worker-0\nworker-0\nnameserver 10.9.9.9\n10.0.0.7 worker-1\n4\n3\ndenied\n");
+  EXPECT_EQ(shell("p1", "mount -t tmpfs none /mnt 2>/dev/null || echo denied"), "denied\n");
+}
+
+TEST_F(IsolatedPod, VolumesAreMountedInOrderWithTheirParents) {
+  const std::string volumes = *runtime().pod_folder("p1") + "/volumes";
+  std::filesystem::create_directories(volumes + "/data/inner");
+  std::ofstream(volumes + "/data/a") << "data\n";
+  std::ofstream(volumes + "/file") << "file\n";
+  start_pod("p1", {.masked = {options().pods_folder}});
+  const std::vector<Mount> mounts = {{volumes + "/data", "/skiff/deep/data", true},
+                                     {volumes + "/file", "/skiff/deep/data/a", false},
+                                     {volumes + "/data", "/skiff/rw", false}};
+  EXPECT_EQ(shell("p1",
+                  "cat /skiff/deep/data/a /skiff/rw/a; echo new > /skiff/rw/b; "
+                  "(echo no > /skiff/deep/data/b) 2>/dev/null || echo read-only; "
+                  "echo note > /dev/termination-log",
+                  {.mounts = mounts}),
+            "file\ndata\nread-only\n");
+  EXPECT_EQ(*read_file(volumes + "/data/b"), "new\n");
+  EXPECT_EQ(last_.message, "note\n");
+  EXPECT_FALSE(std::filesystem::exists("/skiff/deep"));
+}
+
+TEST_F(IsolatedPod, RunsAsTheUserItWasGiven) {
+  start_pod("p1");
+  EXPECT_EQ(shell("p1", "id -u; id -g; grep NoNewPrivs /proc/self/status; touch /etc/x 2>&1",
+                  {.uid = 1234, .gid = 567}),
+            "1234\n567\nNoNewPrivs:\t1\ntouch: cannot touch '/etc/x': Permission denied\n");
+}
+
+TEST_F(IsolatedPod, AnImagesFilesReplaceTheMachines) {
+  const std::string root = folder() + "/image";
+  for (const char* name : {"/bin", "/etc", "/lib64"}) {
+    std::filesystem::create_directories(root + name);
+  }
+  std::filesystem::create_directories(root + "/usr");
+  start_pod("p1");
+  const std::vector<Mount> libraries = {{"/usr", "/usr", true}, {"/lib64", "/lib64", true}};
+  std::filesystem::create_directory_symlink("usr/lib", root + "/lib");
+  const auto record = run("p1", {.name = "main",
+                                 .rootfs = root,
+                                 .argv = {"/usr/bin/sh", "-c", "ls /; echo x > /new"},
+                                 .mounts = libraries});
+  EXPECT_EQ(record.exit_code, 0) << record.message;
+  EXPECT_EQ(output("p1", "main"), "bin\ndev\netc\nlib\nlib64\nproc\nsys\ntmp\nusr\n");
+  EXPECT_FALSE(std::filesystem::exists(root + "/new"));
+}
+
+TEST_F(IsolatedPod, TooMuchMemoryIsAnOomKill) {
+  start_pod("p1");
+  const auto record = run("p1", {.name = "main",
+                                 .argv = {"sh", "-c", "head -c 300m /dev/zero | tail -c 300m"},
+                                 .memory_limit_bytes = 32 << 20});
+  EXPECT_EQ(record.exit_code, 137);
+  EXPECT_TRUE(record.oom_killed);
+}
+
+TEST_F(IsolatedPod, CpuLimitsReachTheKernel) {
+  start_pod("p1");
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main",
+                                               .argv = {"sleep", "1000"},
+                                               .cpu_limit_milli = 1500,
+                                               .cpu_request_milli = 500}));
+  const Cgroups groups = Cgroups::detect();
+  std::string found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(groups.folder("cpu", ""), error)) {
+    const std::string path = entry.path().native() + "/podp1/main/";
+    const auto text = read_file(path + (groups.is_v2() ? "cpu.max" : "cpu.cfs_quota_us"));
+    if (text) found = *text;
+  }
+  EXPECT_EQ(found, groups.is_v2() ? "150000 100000\n" : "150000\n");
+}
+
+TEST_F(IsolatedPod, PodsOnTheSamePortReachEachOtherByAddress) {
+  const std::string server =
+      "import socket,sys\n"
+      "s=socket.create_server(('0.0.0.0',2222))\n"
+      "print('up',flush=True)\n"
+      "c,a=s.accept(); c.sendall(sys.argv[1].encode()+b' '+a[0].encode()); c.close()\n";
+  const auto one = start_pod("p1");
+  const auto two = start_pod("p2");
+  for (const char* uid : {"p1", "p2"}) {
+    ASSERT_TRUE(runtime().start_container(
+        uid, {.name = "main", .argv = {"/usr/bin/python3", "-c", server, uid}}));
+  }
+  wait_log("p1", "main", "up");
+  wait_log("p2", "main", "up");
+  const auto client = [](const std::string& ip) {
+    return ContainerSpec{.name = "ask",
+                         .argv = {"/usr/bin/python3", "-c",
+                                  "import socket;print(socket.create_connection(('" + ip +
+                                      "',2222),5).recv(99).decode())"}};
+  };
+  EXPECT_EQ(run("p1", client(two.ip)).exit_code, 0) << logs("p1", "ask");
+  EXPECT_EQ(output("p1", "ask"), "p2 " + one.ip + "\n");
+  EXPECT_EQ(run("p2", client(one.ip)).exit_code, 0) << logs("p2", "ask");
+  EXPECT_EQ(output("p2", "ask"), "p1 " + two.ip + "\n");
+}
+
+TEST_F(IsolatedPod, NothingIsLeftBehind) {
+  const auto count = [](const std::string& path) {
+    const auto text = read_file(path);
+    return text ? split(*text, '\n').size() : 0;
+  };
+  const auto groups = [] {
+    int n = 0;
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator("/sys/fs/cgroup/memory", error)) {
+      if (entry.path().filename().native().starts_with("pod")) ++n;
+    }
+    return n;
+  };
+  const auto links = count("/proc/net/dev");
+  const auto mounts = count("/proc/self/mountinfo");
+  const int before = groups();
+  const std::string mark = "86396." + tag();
+  for (const char* uid : {"p1", "p2", "p3"}) {
+    start_pod(uid);
+    ASSERT_TRUE(runtime().start_container(
+        uid, {.name = "main",
+              .argv = {"sh", "-c", "(setsid sleep " + mark + " &); echo up; exec sleep " + mark}}));
+    wait_log(uid, "main", "up");
+  }
+  kill_shim("p3");
+  EXPECT_GE(processes_named("shim"), 2);
+  EXPECT_GE(count("/proc/net/dev"), links + 2);
+  for (const char* uid : {"p1", "p2", "p3"}) ASSERT_TRUE(runtime().stop_sandbox(uid));
+  EXPECT_EQ(processes_named(mark), 0);
+  EXPECT_EQ(processes_named("shim"), 0);
+  EXPECT_EQ(count("/proc/net/dev"), links);
+  EXPECT_EQ(count("/proc/self/mountinfo"), mounts);
+  EXPECT_EQ(groups(), before);
+}
+
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+TEST_F(IsolatedPod, AShimIsSmall) {
+  start_pod("p1");
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main", .argv = {"sleep", "1000"}}));
+  const auto connection = connect_shim(*runtime().pod_folder("p1"));
+  ASSERT_TRUE(connection);
+  const auto rollup =
+      read_file("/proc/" + std::to_string(*shim_pid(*connection)) + "/smaps_rollup");
+  ASSERT_TRUE(rollup);
+  const auto kilobytes = [&](const std::string& key) {
+    const std::size_t at = rollup->find("\n" + key + ":");
+    return at == rollup->npos ? -1 : std::atol(rollup->c_str() + at + key.size() + 2);
+  };
+  RecordProperty("pss_kb", static_cast<int>(kilobytes("Pss")));
+  EXPECT_GT(kilobytes("Pss"), 0);
+  // A sanitizer's shadow is not the shim's own.
+  if (!kSanitized) EXPECT_LT(kilobytes("Pss"), 2048);
+}
+
+}  // namespace
+}  // namespace skiff::node

@@ -1,0 +1,388 @@
+#include "node/process/process.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+#include "base/check.h"
+#include "node/cgroup/cgroup.h"
+#include "node/net/addresses.h"
+#include "node/net/pod_network.h"
+#include "node/process/shim_link.h"
+#include "node/shim/files.h"
+#include "node/shim/wire.h"
+
+namespace skiff::node {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Longer than a shim waits for the mounts of a container.
+constexpr milliseconds kStartPatience{40'000};
+constexpr milliseconds kPatience{10'000};
+constexpr int kKilled = 137;
+// Pods without a network of their own are told apart by these.
+constexpr std::string_view kLoopbackPods = "127.64.0.0/10";
+
+// FNV-1a: the same on every start, which is all that names need.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t h = 14'695'981'039'346'656'037U;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1'099'511'628'211U;
+  return h;
+}
+
+std::string link_name(std::string_view pod_uid) {
+  return fmt::format("sk{:012x}", hash(pod_uid) & 0xffff'ffff'ffffU);
+}
+
+Result<NetworkOptions> network_options(const ProcessOptions& options) {
+  const auto subnet = parse_subnet(options.subnet);
+  if (!subnet) {
+    return fail(Code::kInvalid, fmt::format("\"{}\" is not an IPv4 network", options.subnet));
+  }
+  NetworkOptions network{.bridge = options.bridge, .subnet = *subnet, .gateway = subnet->base + 1};
+  if (!options.gateway.empty()) {
+    const auto gateway = parse_ip(options.gateway);
+    if (!gateway) return fail(Code::kInvalid, "the gateway is not an IPv4 address");
+    network.gateway = *gateway;
+  }
+  return network;
+}
+
+class ProcessRuntime : public Runtime {
+ public:
+  explicit ProcessRuntime(ProcessOptions options);
+  ~ProcessRuntime() override;
+
+  Result<SandboxRecord> start_sandbox(const SandboxSpec& spec) override;
+  Result<void> start_container(std::string_view pod_uid, const ContainerSpec& spec) override;
+  Result<void> signal(std::string_view pod_uid, std::string_view container, int signal) override;
+  Result<SandboxRecord> inspect(std::string_view pod_uid) override;
+  Result<void> stop_sandbox(std::string_view pod_uid) override;
+  Result<void> remove_sandbox(std::string_view pod_uid) override;
+  std::vector<std::string> list() override;
+  Result<std::string> pod_folder(std::string_view pod_uid) override;
+  std::string log_path(std::string_view pod_uid, std::string_view container,
+                       int attempt) const override;
+  void on_change(std::function<void(std::string pod_uid)> changed) override;
+
+ private:
+  std::string folder_of(std::string_view pod_uid) const;
+  Result<SandboxFile> read_sandbox(std::string_view pod_uid) const;
+  void adopt();
+  void set_up_network();
+  void tell(std::string sentence) const;
+  SandboxFile plan(const SandboxSpec& spec) const;
+  Result<std::string> take_address(const SandboxFile& file);
+  void release_address(const std::string& ip);
+  Result<void> launch(const SandboxFile& file, const std::string& folder);
+  Result<void> join_network(const SandboxFile& file, const std::string& folder);
+  // What a pod holds outside of its folder and its shim.
+  void release_machine(const SandboxFile& file);
+  void end_shim(const std::string& folder);
+  // Writes down how the containers of a shim that is gone ended.
+  void record_loss(std::string_view pod_uid);
+  void heard(const std::string& pod_uid, bool gone);
+
+  const ProcessOptions options_;
+  const std::string boot_ = boot_id();
+  const bool privileged_;
+  const std::string cgroup_;
+  Cgroups cgroups_ = {};
+  std::optional<NetworkOptions> network_ = {};
+  std::optional<AddressPool> pool_ = {};
+  AddressPool loopback_{*parse_subnet(kLoopbackPods)};
+  std::atomic<bool> told_mounts_ = false;
+  std::mutex loss_mutex_;
+  std::mutex changed_mutex_;
+  std::function<void(std::string)> changed_ = {};
+  std::unique_ptr<ShimWatch> watch_ = {};  // last: its thread uses all of the above
+};
+
+ProcessRuntime::ProcessRuntime(ProcessOptions options)
+    : options_(std::move(options)),
+      privileged_(options_.privileged && ::geteuid() == 0),
+      cgroup_(fmt::format("skiff-{:08x}", hash(options_.pods_folder) & 0xffff'ffffU)) {
+  SKIFF_CHECK(options_.pods_folder.starts_with("/"), "the pods' folder must be absolute");
+  (void)make_folders(options_.pods_folder);
+  if (privileged_) {
+    cgroups_ = Cgroups::detect();
+    if (!cgroups_.usable()) tell("pods have no resource limits: no control groups can be written");
+    set_up_network();
+  } else {
+    tell("pods share this machine's network and have no resource limits: Skiff is not root");
+  }
+  watch_ =
+      std::make_unique<ShimWatch>([this](const std::string& uid, bool gone) { heard(uid, gone); });
+  adopt();
+}
+
+ProcessRuntime::~ProcessRuntime() {
+  watch_.reset();
+  // Fails while a pod is there, which is right.
+  if (cgroups_.usable() && list().empty()) (void)cgroups_.remove(cgroup_);
+}
+
+void ProcessRuntime::set_up_network() {
+  auto network = network_options(options_);
+  const Result<void> made =
+      network ? ensure_bridge(*network) : Result<void>(std::unexpected(network.error()));
+  if (!made) {
+    tell(fmt::format("pods share this machine's network: {}", made.error().message));
+    return;
+  }
+  network_ = *network;
+  pool_.emplace(network->subnet);
+  pool_->hold(format_ip(network->gateway));
+  if (!options_.egress) return;
+  if (const auto out = ensure_egress(*network); !out) tell(out.error().message);
+}
+
+void ProcessRuntime::adopt() {
+  for (const std::string& uid : list()) {
+    const auto file = read_sandbox(uid);
+    if (!file || file->stopped) continue;
+    if (pool_) pool_->hold(file->ip);
+    loopback_.hold(file->ip);
+    // A shim that is gone is found out by inspect().
+    (void)watch_->add(uid, folder_of(uid));
+  }
+}
+
+void ProcessRuntime::tell(std::string sentence) const {
+  if (options_.tell) options_.tell(std::move(sentence));
+}
+
+std::string ProcessRuntime::folder_of(std::string_view pod_uid) const {
+  return fmt::format("{}/{}", options_.pods_folder, pod_uid);
+}
+
+Result<SandboxFile> ProcessRuntime::read_sandbox(std::string_view pod_uid) const {
+  SKIFF_ASSIGN(const std::string text, read_file(folder_of(pod_uid) + "/sandbox.json"));
+  SKIFF_ASSIGN(const json::value parsed, json::parse(text));
+  return sandbox_from_json(parsed);
+}
+
+SandboxFile ProcessRuntime::plan(const SandboxSpec& spec) const {
+  SandboxFile file{.spec = spec, .boot = boot_, .privileged = privileged_};
+  file.own_network = network_.has_value() && !spec.host_network;
+  if (cgroups_.usable()) file.cgroup = fmt::format("{}/pod{}", cgroup_, spec.pod_uid);
+  return file;
+}
+
+Result<std::string> ProcessRuntime::take_address(const SandboxFile& file) {
+  if (file.spec.host_network) return options_.node_ip;
+  return file.own_network ? pool_->take() : loopback_.take();
+}
+
+void ProcessRuntime::release_address(const std::string& ip) {
+  if (pool_) pool_->release(ip);
+  loopback_.release(ip);
+}
+
+Result<SandboxRecord> ProcessRuntime::start_sandbox(const SandboxSpec& spec) {
+  SKIFF_ASSIGN(const std::string folder, pod_folder(spec.pod_uid));
+  const auto before = read_sandbox(spec.pod_uid);
+  const bool held = before && !before->stopped;
+  if (held && connect_shim(folder)) {
+    // A Skiff that died in the middle may have left the network unfinished.
+    SKIFF_TRY(join_network(*before, folder));
+    return inspect(spec.pod_uid);
+  }
+  if (held) {
+    record_loss(spec.pod_uid);
+    release_machine(*before);
+  }
+  SandboxFile file = plan(spec);
+  if (held && !before->ip.empty()) {
+    file.ip = before->ip;
+  } else {
+    SKIFF_ASSIGN(file.ip, take_address(file));
+  }
+  if (const auto launched = launch(file, folder); !launched) {
+    end_shim(folder);
+    release_machine(file);
+    release_address(file.ip);
+    file.stopped = true;
+    (void)replace_file(folder, "sandbox.json", json::serialize(to_json(file)));
+    return std::unexpected(launched.error());
+  }
+  return SandboxRecord{.pod_uid = spec.pod_uid,
+                       .pod_ns = spec.pod_ns,
+                       .pod_name = spec.pod_name,
+                       .ip = file.ip,
+                       .alive = true,
+                       .containers = read_records(folder)};
+}
+
+Result<void> ProcessRuntime::launch(const SandboxFile& file, const std::string& folder) {
+  SKIFF_TRY(replace_file(folder, "sandbox.json", json::serialize(to_json(file))));
+  SKIFF_TRY(spawn_shim(options_.skiff_binary, folder));
+  SKIFF_TRY(join_network(file, folder));
+  return watch_->add(file.spec.pod_uid, folder);
+}
+
+Result<void> ProcessRuntime::join_network(const SandboxFile& file, const std::string& folder) {
+  if (!file.own_network || !network_) return {};
+  SKIFF_ASSIGN(const Fd connection, connect_shim(folder));
+  SKIFF_ASSIGN(const pid_t pid, shim_pid(connection));
+  const auto ip = parse_ip(file.ip);
+  if (!ip) return fail(Code::kInternal, "the pod's address cannot be read");
+  return connect_pod(*network_, link_name(file.spec.pod_uid), pid, *ip);
+}
+
+Result<void> ProcessRuntime::start_container(std::string_view pod_uid, const ContainerSpec& spec) {
+  if (!privileged_ && !spec.mounts.empty() && !told_mounts_.exchange(true)) {
+    tell("volumes are not at their mount paths: Skiff is not root");
+  }
+  json::object request = to_json(spec);
+  request["op"] = "start";
+  return ask_shim(folder_of(pod_uid), request, kStartPatience);
+}
+
+Result<void> ProcessRuntime::signal(std::string_view pod_uid, std::string_view container,
+                                    int number) {
+  return ask_shim(folder_of(pod_uid),
+                  {{"op", "signal"}, {"container", container}, {"signal", number}}, kPatience);
+}
+
+Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {
+  const std::string folder = folder_of(pod_uid);
+  if (::access(folder.c_str(), F_OK) != 0) {
+    return fail(Code::kNotFound, fmt::format("there is no pod {} on this machine", pod_uid));
+  }
+  SandboxRecord record{.pod_uid = std::string(pod_uid)};
+  const auto file = read_sandbox(pod_uid);
+  if (!file) {
+    // Only its folder was asked for so far, or a power loss took the file; records are synced.
+    record_loss(pod_uid);
+    record.containers = read_records(folder);
+    return record;
+  }
+  record.pod_ns = file->spec.pod_ns;
+  record.pod_name = file->spec.pod_name;
+  record.ip = file->ip;
+  record.alive = !file->stopped && connect_shim(folder).has_value();
+  if (!record.alive && !file->stopped) record_loss(pod_uid);
+  record.containers = read_records(folder);
+  return record;
+}
+
+void ProcessRuntime::record_loss(std::string_view pod_uid) {
+  const std::lock_guard lock(loss_mutex_);
+  const auto file = read_sandbox(pod_uid);
+  const bool same_boot = file && file->boot == boot_;
+  const std::string folder = folder_of(pod_uid);
+  for (ContainerRecord& record : read_records(folder)) {
+    if (record.state != ContainerState::kRunning) continue;
+    // The kernel kills the container when the shim dies, but not in the same instant.
+    if (same_boot) (void)wait_for_end(record.pid, milliseconds{500});
+    record.state = ContainerState::kExited;
+    record.finished_at = wall_clock();
+    record.exit_code = kKilled;
+    record.signal = SIGKILL;
+    record.message = same_boot ? "the pod's shim was killed" : "the machine was restarted";
+    (void)write_record(folder, record);
+  }
+}
+
+void ProcessRuntime::end_shim(const std::string& folder) {
+  const auto connection = connect_shim(folder);
+  if (!connection) return;
+  const auto pid = shim_pid(*connection);
+  const auto stopped = ask_shim(folder, {{"op", "stop"}}, kPatience);
+  if (!pid) return;
+  // Its containers die with it.
+  if (!stopped) ::kill(*pid, SIGKILL);
+  (void)wait_for_end(*pid, kPatience);
+}
+
+void ProcessRuntime::release_machine(const SandboxFile& file) {
+  if (file.own_network) (void)remove_link(link_name(file.spec.pod_uid));
+  if (!file.cgroup.empty()) (void)cgroups_.remove(file.cgroup);
+}
+
+Result<void> ProcessRuntime::stop_sandbox(std::string_view pod_uid) {
+  const std::string folder = folder_of(pod_uid);
+  if (::access(folder.c_str(), F_OK) != 0) return {};
+  auto file = read_sandbox(pod_uid);
+  // A file lost with the power: what it described ended with it, but the folder is still full.
+  if (!file) file = plan({.pod_uid = std::string(pod_uid)});
+  if (file->stopped) return {};
+  watch_->remove(file->spec.pod_uid);
+  end_shim(folder);
+  record_loss(pod_uid);
+  release_machine(*file);
+  static const std::set<std::string> kKept = {"logs", "state", "sandbox.json"};
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (!kKept.contains(entry.path().filename())) remove_tree(entry.path());
+  }
+  file->stopped = true;
+  SKIFF_TRY(replace_file(folder, "sandbox.json", json::serialize(to_json(*file))));
+  release_address(file->ip);
+  return {};
+}
+
+Result<void> ProcessRuntime::remove_sandbox(std::string_view pod_uid) {
+  SKIFF_TRY(stop_sandbox(pod_uid));
+  remove_tree(folder_of(pod_uid));
+  return {};
+}
+
+std::vector<std::string> ProcessRuntime::list() {
+  std::vector<std::string> uids;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.pods_folder, error)) {
+    if (entry.is_directory(error)) uids.push_back(entry.path().filename());
+  }
+  return uids;
+}
+
+Result<std::string> ProcessRuntime::pod_folder(std::string_view pod_uid) {
+  // It becomes part of paths that are removed with everything in them.
+  if (pod_uid.empty() || pod_uid.starts_with('.') || pod_uid.find('/') != pod_uid.npos) {
+    return fail(Code::kInvalid, fmt::format("\"{}\" cannot be a pod's uid", pod_uid));
+  }
+  std::string folder = folder_of(pod_uid);
+  SKIFF_TRY(make_folders(folder));
+  return folder;
+}
+
+std::string ProcessRuntime::log_path(std::string_view pod_uid, std::string_view container,
+                                     int attempt) const {
+  return log_file(folder_of(pod_uid), container, attempt);
+}
+
+void ProcessRuntime::on_change(std::function<void(std::string pod_uid)> changed) {
+  const std::lock_guard lock(changed_mutex_);
+  changed_ = std::move(changed);
+}
+
+void ProcessRuntime::heard(const std::string& pod_uid, bool gone) {
+  if (gone) record_loss(pod_uid);
+  std::function<void(std::string)> changed;
+  {
+    const std::lock_guard lock(changed_mutex_);
+    changed = changed_;
+  }
+  if (changed) changed(pod_uid);
+}
+
+}  // namespace
+
+std::unique_ptr<Runtime> make_process_runtime(ProcessOptions options) {
+  return std::make_unique<ProcessRuntime>(std::move(options));
+}
+
+Result<void> release_network(const ProcessOptions& options) {
+  SKIFF_ASSIGN(const NetworkOptions network, network_options(options));
+  return remove_network(network);
+}
+
+}  // namespace skiff::node

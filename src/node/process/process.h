@@ -1,0 +1,33 @@
+// The `process` runtime: pods as processes of this machine, without images. As root every pod has
+// namespaces, control groups and an address on a bridge; without privileges containers are plain
+// processes and pods have loopback addresses.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "node/runtime.h"
+
+namespace skiff::node {
+
+struct ProcessOptions {
+  std::string pods_folder = {};       // absolute
+  std::string skiff_binary = {};      // run as: BINARY shim POD-FOLDER
+  std::string bridge = "skiff0";      // two data directories on one machine need two names
+  std::string subnet = {};            // CIDR, as pick_subnet() chose it; kept over restarts
+  std::string gateway = {};           // empty: the subnet's first address
+  std::string node_ip = "127.0.0.1";  // the address of pods on the machine's own network
+  bool privileged = true;             // use root's rights where we have them
+  bool egress = true;                 // let pods reach the outside
+  // Takes one sentence for each thing that this machine lacks, at most once each.
+  std::function<void(std::string)> tell = {};
+};
+
+// Makes the bridge, and takes over every pod that is in the folder.
+std::unique_ptr<Runtime> make_process_runtime(ProcessOptions options);
+
+// Removes the bridge and the masquerading rule; for when no pod is left and none will come.
+Result<void> release_network(const ProcessOptions& options);
+
+}  // namespace skiff::node

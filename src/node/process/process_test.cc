@@ -1,0 +1,264 @@
+// Real pods on this machine. As root with namespaces, control groups and a bridge; otherwise the
+// same tests run plain processes, and those that are about isolation are not built into the list.
+#include "node/process/process.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include "node/process/pod_fixture.h"
+#include "node/process/shim_link.h"
+#include "node/shim/files.h"
+#include "node/shim/shim.h"
+
+namespace skiff::node {
+namespace {
+
+class AnyPod : public PodFixture, public testing::WithParamInterface<bool> {
+ protected:
+  bool privileged() const override { return GetParam(); }
+};
+
+TEST_P(AnyPod, AProgramRunsWithTheEnvironmentAndFolderItWasGiven) {
+  const auto sandbox = start_pod("p1");
+  EXPECT_TRUE(sandbox.alive);
+  EXPECT_FALSE(sandbox.ip.empty());
+  const auto record = run("p1", {.name = "main",
+                                 .argv = {"sh", "-c", "env; pwd; echo problem >&2"},
+                                 .env = {"PATH=/usr/bin:/bin", "COLOR=blue"},
+                                 .working_dir = "/usr"});
+  EXPECT_EQ(record.state, ContainerState::kExited);
+  EXPECT_EQ(record.exit_code, 0);
+  EXPECT_GE(record.finished_at, record.started_at);
+  const std::string text = logs("p1", "main");
+  EXPECT_NE(text.find(" stdout F COLOR=blue\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(" stdout F /usr\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(" stderr F problem\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("HOME="), std::string::npos) << "nothing of ours leaks in: " << text;
+}
+
+TEST_P(AnyPod, ExitCodesAndSignalsAreToldApart) {
+  start_pod("p1");
+  struct Case {
+    const char* sentence;
+    const char* script;
+    int exit_code;
+    int signal;
+  };
+  int attempt = 0;
+  for (const Case& c : {Case{"an exit code is kept", "exit 7", 7, 0},
+                        Case{"code 143 is not signal 15", "exit 143", 143, 0},
+                        Case{"a signal gives 128 and its number", "kill -SEGV $$", 139, 11},
+                        Case{"SIGKILL from inside", "kill -9 $$", 137, 9}}) {
+    const auto record =
+        run("p1", {.name = "main", .attempt = attempt++, .argv = {"/bin/sh", "-c", c.script}});
+    EXPECT_EQ(record.exit_code, c.exit_code) << c.sentence;
+    EXPECT_EQ(record.signal, c.signal) << c.sentence;
+    EXPECT_FALSE(record.oom_killed) << c.sentence;
+  }
+}
+
+TEST_P(AnyPod, SigtermEndsAProgramThatHasNoHandler) {
+  start_pod("p1");
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main", .argv = {"sleep", "1000"}}));
+  ASSERT_TRUE(runtime().signal("p1", "main", SIGTERM));
+  const auto record = wait_exit("p1", "main");
+  EXPECT_EQ(record.exit_code, 143);
+  EXPECT_EQ(record.signal, SIGTERM);
+}
+
+TEST_P(AnyPod, SigtermReachesAHandler) {
+  start_pod("p1");
+  ASSERT_TRUE(runtime().start_container(
+      "p1", {.name = "main",
+             .argv = {"sh", "-c",
+                      "trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.05; done"}}));
+  wait_log("p1", "main", "up");
+  ASSERT_TRUE(runtime().signal("p1", "main", SIGTERM));
+  EXPECT_EQ(wait_exit("p1", "main").exit_code, 5);
+  EXPECT_NE(logs("p1", "main").find("bye"), std::string::npos);
+}
+
+TEST_P(AnyPod, SigkillEndsEveryProcessEvenOneThatTurnedIntoADaemon) {
+  start_pod("p1");
+  const std::string mark = "86399." + std::to_string(::getpid());
+  ASSERT_TRUE(runtime().start_container(
+      "p1", {.name = "main",
+             .argv = {"sh", "-c", "(setsid sleep " + mark + " &) ; echo up; sleep 1000"}}));
+  wait_log("p1", "main", "up");
+  EXPECT_EQ(processes_named(mark), 1);
+  ASSERT_TRUE(runtime().signal("p1", "main", SIGKILL));
+  EXPECT_EQ(wait_exit("p1", "main").exit_code, 137);
+  EXPECT_EQ(processes_named(mark), 0);
+}
+
+TEST_P(AnyPod, AProgramThatIsNotThereFailsWithASentence) {
+  start_pod("p1");
+  const auto record =
+      run("p1", {.name = "main", .argv = {"no-such-thing"}, .env = {"PATH=/usr/bin:/opt/x"}});
+  EXPECT_EQ(record.state, ContainerState::kFailedToStart);
+  EXPECT_EQ(record.message,
+            "cannot run \"no-such-thing\": there is no such program in PATH (/usr/bin:/opt/x)");
+  const auto second = run("p1", {.name = "b", .argv = {"true"}, .working_dir = "/nowhere"});
+  EXPECT_EQ(second.state, ContainerState::kFailedToStart);
+  EXPECT_NE(second.message.find("working directory /nowhere"), std::string::npos);
+}
+
+TEST_P(AnyPod, TheSameAttemptAgainChangesNothing) {
+  start_pod("p1");
+  const ContainerSpec spec{.name = "main", .argv = {"echo", "once"}};
+  (void)run("p1", spec);
+  ASSERT_TRUE(runtime().start_container("p1", spec));
+  const std::string text = logs("p1", "main");
+  EXPECT_EQ(text.find("once"), text.rfind("once"));
+}
+
+TEST_P(AnyPod, ANewRuntimeFindsWhatTheOldOneStarted) {
+  const auto first = start_pod("p1");
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main",
+                                               .argv = {"sh", "-c",
+                                                        "echo up; while [ ! -e /tmp/go" + tag() +
+                                                            " ]; do sleep 0.02; done; exit 3"}}));
+  (void)run("p1", {.name = "done", .argv = {"sh", "-c", "exit 4"}});
+  wait_log("p1", "main", "up");
+  restart_runtime();
+  EXPECT_EQ(runtime().list(), std::vector<std::string>{"p1"});
+  const auto found = runtime().inspect("p1");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->alive);
+  EXPECT_EQ(found->ip, first.ip);
+  ASSERT_EQ(found->containers.size(), 2U);
+  EXPECT_EQ(found->containers[0].exit_code, 4);
+  EXPECT_EQ(found->containers[1].state, ContainerState::kRunning);
+  const auto other = start_pod("p2");
+  EXPECT_NE(other.ip, first.ip) << "the address is still taken";
+  touch_in_pod("p1", "go" + tag());
+  EXPECT_EQ(wait_exit("p1", "main").exit_code, 3) << "its end is heard by the new runtime";
+}
+
+TEST_P(AnyPod, WhenTheShimIsKilledItsContainersEndAndTheRecordSaysSo) {
+  start_pod("p1");
+  const std::string mark = "86398." + std::to_string(::getpid());
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main", .argv = {"sleep", mark}}));
+  ASSERT_EQ(processes_named(mark), 1);
+  kill_shim("p1");
+  const auto record = wait_exit("p1", "main");
+  EXPECT_EQ(record.exit_code, 137);
+  EXPECT_EQ(record.message, "the pod's shim was killed");
+  EXPECT_FALSE(runtime().inspect("p1")->alive);
+  // Without a pid namespace init dies first and its death kills the program a moment later.
+  for (int i = 0; i < 400 && processes_named(mark) > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(processes_named(mark), 0);
+  const auto again = start_pod("p1");
+  EXPECT_TRUE(again.alive);
+  EXPECT_EQ(run("p1", {.name = "main", .attempt = 1, .argv = {"true"}}).exit_code, 0);
+}
+
+TEST_P(AnyPod, StoppingKeepsLogsAndRecordsAndNothingElse) {
+  start_pod("p1");
+  const std::string mark = "86397." + std::to_string(::getpid());
+  ASSERT_TRUE(runtime().start_container(
+      "p1", {.name = "main", .argv = {"sh", "-c", "echo kept; exec sleep " + mark}}));
+  wait_log("p1", "main", "kept");
+  ASSERT_TRUE(runtime().stop_sandbox("p1"));
+  EXPECT_EQ(processes_named(mark), 0);
+  EXPECT_EQ(runtime().inspect("p1")->containers.at(0).exit_code, 137);
+  EXPECT_NE(logs("p1", "main").find("kept"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(*runtime().pod_folder("p1") + "/tmp"));
+  ASSERT_TRUE(runtime().stop_sandbox("p1")) << "twice is fine";
+  ASSERT_TRUE(runtime().remove_sandbox("p1"));
+  EXPECT_TRUE(runtime().list().empty());
+  EXPECT_EQ(runtime().inspect("p1").error().code, Code::kNotFound);
+}
+
+TEST_P(AnyPod, LongAndUnfinishedLinesAreSplitAndMarked) {
+  start_pod("p1");
+  (void)run("p1", {.name = "main",
+                   .argv = {"sh", "-c", "head -c 20000 /dev/zero | tr '\\0' x; echo; printf end"}});
+  const std::string text = logs("p1", "main");
+  EXPECT_NE(text.find(" stdout P " + std::string(16384, 'x') + "\n"), std::string::npos);
+  EXPECT_NE(text.find(" stdout F " + std::string(20000 - 16384, 'x') + "\n"), std::string::npos);
+  EXPECT_NE(text.find(" stdout P end\n"), std::string::npos);
+}
+
+TEST_P(AnyPod, ManyPodsStartAndEndAtTheSameTime) {
+  constexpr int kPods = 6;
+  std::vector<std::string> ips(kPods);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kPods; ++i) {
+    threads.emplace_back([this, i, &ips] {
+      const std::string uid = "p" + std::to_string(i);
+      ips[i] = start_pod(uid).ip;
+      const auto record = run(uid, {.name = "main", .argv = {"sh", "-c", "exit " + uid.substr(1)}});
+      EXPECT_EQ(record.exit_code, i);
+      EXPECT_TRUE(runtime().stop_sandbox(uid));
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  std::ranges::sort(ips);
+  EXPECT_EQ(std::ranges::adjacent_find(ips), ips.end()) << "two pods had one address";
+}
+
+TEST_P(AnyPod, OutputThatNobodyReadsDoesNotStopTheProgramAndIsComplete) {
+  start_pod("p1");
+  EXPECT_EQ(run("p1", {.name = "main", .argv = {"sh", "-c", "seq 1 200000"}}).exit_code, 0);
+  const std::string text = logs("p1", "main");
+  EXPECT_EQ(std::ranges::count(text, '\n'), 200'000);
+  EXPECT_TRUE(text.ends_with(" stdout F 200000\n"));
+}
+
+TEST_P(AnyPod, ItStartsInMilliseconds) {
+  using std::chrono::steady_clock;
+  const auto ms = [](steady_clock::duration d) {
+    return std::chrono::duration<double, std::milli>(d).count();
+  };
+  auto from = steady_clock::now();
+  const pid_t plain = ::fork();
+  if (plain == 0) {
+    ::execl("/bin/true", "true", nullptr);
+    ::_exit(1);
+  }
+  ::waitpid(plain, nullptr, 0);
+  const double bare = ms(steady_clock::now() - from);
+  from = steady_clock::now();
+  start_pod("p1");
+  const double sandbox = ms(steady_clock::now() - from);
+  from = steady_clock::now();
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main", .argv = {"/bin/true"}}));
+  const double container = ms(steady_clock::now() - from);
+  from = steady_clock::now();
+  ASSERT_TRUE(runtime().stop_sandbox("p1"));
+  std::cout << "fork+exec " << bare << " ms, sandbox " << sandbox << " ms, container " << container
+            << " ms, stop " << ms(steady_clock::now() - from) << " ms\n";
+  // Loose, because the machine may be busy: the point is that nothing sleeps or scans.
+  EXPECT_LT(sandbox + container, 2000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plain, AnyPod, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Root, AnyPod, testing::Values(true));
+
+}  // namespace
+}  // namespace skiff::node
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "shim") return skiff::node::shim_main(argc, argv);
+  testing::InitGoogleTest(&argc, argv);
+  if (::geteuid() != 0) {
+    // Isolation needs root; everything else is checked all the same.
+    testing::GTEST_FLAG(filter) += ":-IsolatedPod.*:Root/*";
+  }
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,212 @@
+#include "node/shim/container.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "node/shim/program.h"
+
+namespace skiff::node {
+namespace {
+
+// What kubelet reads of a termination message.
+constexpr std::size_t kMessageBytes = 4096;
+// Room for a burst while the log's disk is slow.
+constexpr int kPipeBytes = 256 * 1024;
+// A mount that takes longer (a dead file server) is a failed start.
+constexpr int kStartMs = 30'000;
+constexpr int kCannotRun = 128;
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return os_failure("cannot make a pipe");
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+Result<Pipe> make_socket_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return os_failure("cannot make a socket");
+  }
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+// The child is the first process of a new pid namespace; the shim itself stays where it is.
+pid_t fork_in_namespace(const PodContext& pod) {
+  if (!pod.file.privileged) return ::fork();
+  if (::unshare(CLONE_NEWPID) != 0) return -1;
+  const pid_t child = ::fork();
+  const int number = errno;
+  if (child != 0) ::setns(pod.pid_namespace.get(), CLONE_NEWPID);
+  errno = number;
+  return child;
+}
+
+// Until end of file: the exec closed the other end. The text is why it did not come to that.
+std::string read_failure(int fd) {
+  std::string text;
+  char piece[512];
+  while (true) {
+    pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&wait, 1, kStartMs);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) return "its files could not be mounted within 30 seconds";
+    const ssize_t n = ::read(fd, piece, sizeof piece);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(piece, static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace
+
+Container::Container(const PodContext& pod, const ContainerSpec& spec) : pod_(pod), spec_(spec) {
+  record_.name = spec.name;
+  record_.attempt = spec.attempt;
+  const std::string base = fmt::format("{}.{}", spec.name, spec.attempt);
+  termination_file_ = fmt::format("{}/termination/{}", pod.folder, base);
+  if (pod.cgroups.usable() && !pod.file.cgroup.empty()) {
+    group_ = fmt::format("{}/{}", pod.file.cgroup, spec.name);
+  }
+}
+
+Result<std::unique_ptr<Container>> Container::start(const PodContext& pod,
+                                                    const ContainerSpec& spec) {
+  std::unique_ptr<Container> made(new Container(pod, spec));
+  SKIFF_TRY(made->prepare());
+  SKIFF_TRY(made->launch());
+  return made;
+}
+
+Result<void> Container::prepare() {
+  const std::string path = log_file(pod_.folder, spec_.name, spec_.attempt);
+  SKIFF_TRY(make_folders(path.substr(0, path.rfind('/'))));
+  log_.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+  if (!log_.valid()) return os_failure(path);
+  SKIFF_TRY(make_folders(pod_.folder + "/termination"));
+  SKIFF_TRY(write_plain(termination_file_, ""));
+  ::chmod(termination_file_.c_str(), 0666);
+  if (!group_.empty()) {
+    SKIFF_TRY(pod_.cgroups.make(group_, {.memory_bytes = spec_.memory_limit_bytes,
+                                         .cpu_limit_milli = spec_.cpu_limit_milli,
+                                         .cpu_request_milli = spec_.cpu_request_milli}));
+  }
+  return {};
+}
+
+Result<void> Container::launch() {
+  SKIFF_ASSIGN(Pipe out, make_pipe());
+  SKIFF_ASSIGN(Pipe err, make_pipe());
+  SKIFF_ASSIGN(Pipe go, make_socket_pair());
+  SKIFF_ASSIGN(Pipe error, make_pipe());
+  SKIFF_ASSIGN(Pipe report, make_pipe());
+  for (Pipe* p : {&out, &err}) {
+    ::fcntl(p->write.get(), F_SETPIPE_SZ, kPipeBytes);
+    ::fcntl(p->read.get(), F_SETFL, O_NONBLOCK);
+  }
+  const pid_t init = fork_in_namespace(pod_);
+  if (init < 0) return os_failure("cannot start a process");
+  if (init == 0) {
+    go.read.reset();
+    run_init({.pod_folder = pod_.folder,
+              .sandbox = pod_.file.spec,
+              .container = spec_,
+              .termination_file = termination_file_,
+              .cgroups = pod_.cgroups,
+              .group = group_,
+              .privileged = pod_.file.privileged,
+              .own_network = pod_.file.own_network,
+              .out_fd = out.write.get(),
+              .err_fd = err.write.get(),
+              .go_fd = go.write.get(),
+              .error_fd = error.write.get(),
+              .report_fd = report.write.get()});
+  }
+  out_ = LogPipe(std::move(out.read), "stdout");
+  err_ = LogPipe(std::move(err.read), "stderr");
+  report_ = std::move(report.read);
+  for (Pipe* p : {&out, &err, &go, &error, &report}) p->write.reset();
+  record_.pid = init;
+  record_.started_at = wall_clock();
+  if (char ready = 0; ::read(go.read.get(), &ready, 1) == 1) {
+    (void)write_all(go.read.get(), "g");
+  }
+  // The disk syncs while init mounts.
+  const auto written = write_record(pod_.folder, record_);
+  std::string why = read_failure(error.read.get());
+  if (why.empty() && !written) why = written.error().message;
+  if (!why.empty()) fail_start(why);
+  return {};
+}
+
+void Container::fail_start(const std::string& why) {
+  ::kill(record_.pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(record_.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  out_.finish(log_.get());
+  err_.finish(log_.get());
+  if (!group_.empty()) (void)pod_.cgroups.remove(group_);
+  record_.state = ContainerState::kFailedToStart;
+  record_.finished_at = wall_clock();
+  record_.exit_code = kCannotRun;
+  record_.message = why;
+  (void)write_record(pod_.folder, record_);
+}
+
+void Container::signal(int signal) {
+  if (!running()) return;
+  const bool alone = !pod_.file.privileged && signal == SIGKILL;
+  ::kill(record_.pid, alone ? kill_all_signal() : signal);
+}
+
+void Container::finish(int wait_status) {
+  // All writers are dead, but where there is no pid namespace one may have got away: take what is
+  // there and do not wait for more.
+  constexpr std::size_t kAll = ~std::size_t{0};
+  if (out_.drain(log_.get(), kAll)) out_.finish(log_.get());
+  if (err_.drain(log_.get(), kAll)) err_.finish(log_.get());
+  ExitReport report;
+  if (::read(report_.get(), &report, sizeof report) == sizeof report) {
+    record_.exit_code = report.exit_code;
+    record_.signal = report.signal;
+  } else {
+    // Init itself was killed, and the kernel killed the rest with it.
+    record_.signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : SIGKILL;
+    record_.exit_code = 128 + record_.signal;
+  }
+  record_.state = ContainerState::kExited;
+  record_.finished_at = wall_clock();
+  if (!group_.empty()) {
+    // A container that lost a helper process and still ended well was not killed.
+    record_.oom_killed = record_.exit_code != 0 && pod_.cgroups.oom_killed(group_);
+  }
+  record_.message = termination_message();
+  (void)write_record(pod_.folder, record_);
+  if (!group_.empty()) (void)pod_.cgroups.remove(group_);
+  remove_tree(fmt::format("{}/layers/{}.{}", pod_.folder, record_.name, record_.attempt));
+  log_.reset();
+}
+
+std::string Container::termination_message() const {
+  const Fd file(::open(termination_file_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  std::string text(kMessageBytes, '\0');
+  const ssize_t n = file.valid() ? ::read(file.get(), text.data(), text.size()) : 0;
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,57 @@
+// One running container as its pod's shim sees it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "node/cgroup/cgroup.h"
+#include "node/shim/files.h"
+#include "node/shim/log_writer.h"
+#include "node/shim/wire.h"
+
+namespace skiff::node {
+
+// What all containers of a pod share.
+struct PodContext {
+  std::string folder = {};
+  SandboxFile file = {};
+  Cgroups cgroups = {};
+  Fd pid_namespace = {};  // the shim's own, to come back to
+};
+
+class Container {
+ public:
+  // Starts the program. A program that could not be started is not an error here: its record says
+  // why (kFailedToStart) and is already written.
+  static Result<std::unique_ptr<Container>> start(const PodContext& pod, const ContainerSpec& spec);
+
+  const ContainerRecord& record() const { return record_; }
+  bool running() const { return record_.state == ContainerState::kRunning; }
+  LogPipe& out() { return out_; }
+  LogPipe& err() { return err_; }
+  int log_fd() const { return log_.get(); }
+
+  void signal(int signal);
+  // After init was reaped: takes the rest of the output and writes the exit record.
+  void finish(int wait_status);
+
+ private:
+  Container(const PodContext& pod, const ContainerSpec& spec);
+  Result<void> prepare();
+  Result<void> launch();
+  void fail_start(const std::string& why);
+  std::string termination_message() const;
+
+  const PodContext& pod_;
+  ContainerSpec spec_;
+  ContainerRecord record_ = {};
+  std::string group_ = {};
+  std::string termination_file_ = {};
+  Fd log_ = {};
+  Fd report_ = {};
+  LogPipe out_ = {};
+  LogPipe err_ = {};
+};
+
+}  // namespace skiff::node

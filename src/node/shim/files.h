@@ -1,0 +1,52 @@
+// Files of a pod's folder: whole reads, atomic writes, and file descriptors that close themselves.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace skiff::node {
+
+// Owns a file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  ~Fd() { reset(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+// "what: reason", the reason taken from errno.
+std::unexpected<Error> os_failure(std::string_view what);
+
+Result<std::string> read_file(const std::string& path);
+// For files of the kernel (cgroups, sysctls) and files that nobody reads after a power loss.
+Result<void> write_plain(const std::string& path, std::string_view text);
+// A reader sees the old file or the new one, also after a power loss.
+Result<void> write_atomically(const std::string& folder, const std::string& name,
+                              std::string_view text);
+// The same, but after a power loss the file may be gone: for what a new start makes void.
+Result<void> replace_file(const std::string& folder, const std::string& name,
+                          std::string_view text);
+Result<void> make_folders(const std::string& path);
+void remove_tree(const std::string& path);
+// False where the other side is gone.
+bool write_all(int fd, std::string_view text);
+// Differs after every start of the machine.
+std::string boot_id();
+
+}  // namespace skiff::node

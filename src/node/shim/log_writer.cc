@@ -1,0 +1,86 @@
+#include "node/shim/log_writer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "base/limits.h"
+
+namespace skiff::node {
+namespace {
+
+void append_entry(std::string_view stamp, std::string_view stream, char tag, std::string_view text,
+                  std::string& out) {
+  out.append(stamp).append(" ").append(stream).append(" ");
+  out.push_back(tag);
+  out.push_back(' ');
+  out.append(text).push_back('\n');
+}
+
+}  // namespace
+
+void append_log_lines(std::string_view stamp, std::string_view stream, std::string_view data,
+                      std::string& rest, std::string& out) {
+  while (!data.empty()) {
+    const std::size_t room = limits::kLogLineBytes - rest.size();
+    const std::size_t end = data.find('\n');
+    // A newline exactly at the limit still belongs to the piece: no empty entry follows it.
+    if (end != std::string_view::npos && end <= room) {
+      rest.append(data.substr(0, end));
+      append_entry(stamp, stream, 'F', rest, out);
+      rest.clear();
+      data.remove_prefix(end + 1);
+    } else if (data.size() > room) {
+      rest.append(data.substr(0, room));
+      append_entry(stamp, stream, 'P', rest, out);
+      rest.clear();
+      data.remove_prefix(room);
+    } else {
+      rest.append(data);
+      return;
+    }
+  }
+}
+
+std::string log_stamp() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  ::gmtime_r(&now.tv_sec, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     now.tv_nsec);
+}
+
+bool LogPipe::drain(int log_fd, std::size_t bytes_max) {
+  char piece[32 * 1024];
+  for (std::size_t done = 0; pipe_.valid() && done < bytes_max;) {
+    const ssize_t n = ::read(pipe_.get(), piece, sizeof piece);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return true;
+    if (n <= 0) {
+      finish(log_fd);
+      return false;
+    }
+    done += static_cast<std::size_t>(n);
+    std::string out;
+    append_log_lines(log_stamp(), stream_, {piece, static_cast<std::size_t>(n)}, rest_, out);
+    // A full disk loses lines, never the program: there is nobody to tell.
+    (void)write_all(log_fd, out);
+  }
+  return pipe_.valid();
+}
+
+void LogPipe::finish(int log_fd) {
+  if (!rest_.empty()) {
+    std::string out;
+    append_entry(log_stamp(), stream_, 'P', rest_, out);
+    rest_.clear();
+    (void)write_all(log_fd, out);
+  }
+  pipe_.reset();
+}
+
+}  // namespace skiff::node

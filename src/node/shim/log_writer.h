@@ -1,0 +1,40 @@
+// Turns what a container prints into the lines of a CRI log file:
+//   2026-11-15T20:02:55.123456789Z stdout F text
+// F ends a line; P is a piece of a line that goes on in the next entry of the same stream.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "node/shim/files.h"
+
+namespace skiff::node {
+
+// Appends entries for `data` to `out`, one for each line. What follows the last newline stays in
+// `rest` for the next call; a piece of limits::kLogLineBytes is written as P at once.
+void append_log_lines(std::string_view stamp, std::string_view stream, std::string_view data,
+                      std::string& rest, std::string& out);
+
+// The time now as RFC 3339 with nine decimals.
+std::string log_stamp();
+
+// One of a container's two output pipes.
+class LogPipe {
+ public:
+  LogPipe() = default;
+  LogPipe(Fd read_end, std::string_view stream) : pipe_(std::move(read_end)), stream_(stream) {}
+
+  int fd() const { return pipe_.get(); }
+  // Moves what is in the pipe, at most `bytes_max`, to the log file. False: all writers are gone
+  // and everything is written.
+  bool drain(int log_fd, std::size_t bytes_max);
+  // Writes the unfinished line, if there is one, and closes the pipe.
+  void finish(int log_fd);
+
+ private:
+  Fd pipe_ = {};
+  std::string stream_ = {};
+  std::string rest_ = {};
+};
+
+}  // namespace skiff::node

@@ -1,0 +1,40 @@
+// Mounting by file descriptor: the target is looked up inside a root that symbolic links cannot
+// leave, and a mount appears complete, with its flags, or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "node/shim/files.h"
+
+namespace skiff::node {
+
+enum class Missing { kIsError, kMakeFolder, kMakeFile };
+
+// `path` as seen by a process whose root is `root`.
+Result<Fd> open_in_root(int root, const std::string& path, Missing missing);
+
+struct MountFlags {
+  bool read_only = false;
+  bool no_devices = false;
+  bool no_exec = false;
+  bool recursive = true;  // of a bind: with what is mounted below
+};
+
+Result<void> bind_at(const std::string& source, int target, const MountFlags& flags);
+using MountOptions = std::vector<std::pair<std::string, std::string>>;
+Result<void> mount_at(const std::string& type, const MountOptions& options, int target,
+                      const MountFlags& flags);
+
+struct MountEntry {
+  std::string path = {};
+  std::string type = {};
+};
+// What is mounted in this namespace, in the order of mounting. `mountinfo` has the form of
+// /proc/self/mountinfo.
+std::vector<MountEntry> parse_mounts(std::string_view mountinfo);
+
+}  // namespace skiff::node

@@ -1,0 +1,232 @@
+#include "node/shim/program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/strings.h"
+#include "node/shim/files.h"
+#include "node/shim/rootfs.h"
+
+namespace skiff::node {
+namespace {
+
+constexpr std::string_view kDefaultPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+[[noreturn]] void give_up(int error_fd, std::string_view sentence) {
+  (void)write_all(error_fd, sentence);
+  ::_exit(127);
+}
+
+// What remains is what container engines leave by default, without making device nodes: a pod that
+// could open the machine's disk or mount over its tree would not be private.
+void drop_capabilities() {
+  static constexpr std::array kKept = {
+      CAP_CHOWN,   CAP_DAC_OVERRIDE, CAP_FOWNER,     CAP_FSETID,  CAP_KILL,
+      CAP_SETGID,  CAP_SETUID,       CAP_SETPCAP,    CAP_NET_RAW, CAP_NET_BIND_SERVICE,
+      CAP_SETFCAP, CAP_SYS_CHROOT,   CAP_AUDIT_WRITE};
+  for (int cap = 0; cap <= CAP_LAST_CAP; ++cap) {
+    if (std::ranges::find(kKept, cap) == kKept.end()) ::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+  }
+}
+
+void reset_signals() {
+  for (int s = 1; s < NSIG; ++s) ::signal(s, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+Result<void> become_user(const ContainerSpec& spec) {
+  if (!spec.uid && !spec.gid) return {};
+  const auto gid = static_cast<gid_t>(spec.gid.value_or(0));
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0) {
+    return os_failure(fmt::format("cannot become group {}", gid));
+  }
+  const auto uid = static_cast<uid_t>(spec.uid.value_or(0));
+  if (::setresuid(uid, uid, uid) != 0) return os_failure(fmt::format("cannot become user {}", uid));
+  // A user that is not root must not become it through a set-user-id program.
+  if (uid != 0) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  return {};
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& list) {
+  std::vector<char*> out;
+  for (const std::string& s : list) out.push_back(const_cast<char*>(s.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// `argv` says in full what was asked for where the file itself is not the problem.
+std::string exec_failure(const std::string& file, int number) {
+  if (number == ENOENT) return fmt::format("cannot run {}: its interpreter is missing", file);
+  if (number == E2BIG)
+    return fmt::format("cannot run {}: arguments and environment are too large", file);
+  return fmt::format("cannot run {}: {}", file, std::strerror(number));
+}
+
+[[noreturn]] void run_program(const InitRequest& request) {
+  const ContainerSpec& spec = request.container;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setsid();
+  const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::dup2(null_fd, STDIN_FILENO);
+  ::dup2(request.out_fd, STDOUT_FILENO);
+  ::dup2(request.err_fd, STDERR_FILENO);
+  if (request.privileged) {
+    drop_capabilities();
+    if (const auto changed = become_user(spec); !changed) {
+      give_up(request.error_fd, changed.error().message);
+    }
+  }
+  const std::string folder = spec.working_dir.empty() ? "/" : spec.working_dir;
+  if (::chdir(folder.c_str()) != 0) {
+    give_up(request.error_fd,
+            fmt::format("cannot enter the working directory {}: {}", folder, std::strerror(errno)));
+  }
+  if (spec.argv.empty()) give_up(request.error_fd, "the container has no command");
+  const auto file = find_program(spec.argv[0], spec.env);
+  if (!file) give_up(request.error_fd, file.error().message);
+  const std::vector<char*> argv = pointers(spec.argv);
+  const std::vector<char*> env = pointers(spec.env);
+  ::umask(022);
+  reset_signals();
+  ::execve(file->c_str(), argv.data(), env.data());
+  give_up(request.error_fd, exec_failure(*file, errno));
+}
+
+// Without a pid namespace nobody else ends what the program left running. Init is their reaper, so
+// all of them are its children or will be.
+void kill_descendants() {
+  for (int round = 0; round < 1000; ++round) {
+    const auto text = read_file(fmt::format("/proc/self/task/{}/children", ::getpid()));
+    bool any = false;
+    for (const std::string_view word : split(text ? *text : "", ' ')) {
+      const int pid = std::atoi(std::string(word).c_str());
+      if (pid <= 0) continue;
+      any = true;
+      ::kill(pid, SIGKILL);
+    }
+    if (!any) return;
+    // Every round waits for at least one child, so this ends as soon as they are gone.
+    ::waitpid(-1, nullptr, 0);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+}
+
+// Reaps until the program itself ends.
+ExitReport supervise(pid_t program, const sigset_t& all) {
+  bool killing = false;
+  while (true) {
+    int status = 0;
+    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (pid != program) continue;
+      if (WIFSIGNALED(status)) {
+        return {.exit_code = 128 + WTERMSIG(status), .signal = WTERMSIG(status)};
+      }
+      return {.exit_code = WEXITSTATUS(status), .signal = killing ? SIGKILL : 0};
+    }
+    siginfo_t info{};
+    const int signal = ::sigwaitinfo(&all, &info);
+    if (signal < 0 || signal == SIGCHLD) continue;
+    if (signal == kill_all_signal()) {
+      killing = true;
+      ::kill(program, SIGKILL);
+    } else {
+      ::kill(program, signal);
+    }
+  }
+}
+
+void prepare(const InitRequest& request) {
+  // The shim's end must be the container's end, whatever the program does.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  // A shim that died before the line above would not be noticed: it must answer once after it.
+  char go = 'r';
+  if (::write(request.go_fd, &go, 1) != 1 || ::read(request.go_fd, &go, 1) != 1) ::_exit(127);
+  ::setsid();
+  if (!request.privileged) return;
+  if (!request.group.empty()) {
+    if (const auto entered = request.cgroups.enter(request.group); !entered) {
+      give_up(request.error_fd, entered.error().message);
+    }
+  }
+  // The shim is spared by the kernel's out-of-memory killer; the program must not be.
+  (void)write_plain("/proc/self/oom_score_adj", "0");
+  if (::unshare(CLONE_NEWNS) != 0) {
+    give_up(request.error_fd, fmt::format("no mount namespace: {}", std::strerror(errno)));
+  }
+  const auto entered = enter_root({.pod_folder = request.pod_folder,
+                                   .sandbox = request.sandbox,
+                                   .container = request.container,
+                                   .termination_file = request.termination_file,
+                                   .own_network = request.own_network});
+  if (!entered) give_up(request.error_fd, entered.error().message);
+}
+
+}  // namespace
+
+int kill_all_signal() { return SIGRTMAX - 1; }
+
+Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env) {
+  if (name.find('/') != std::string::npos) {
+    if (::access(name.c_str(), F_OK) == 0) return name;
+    return fail(Code::kNotFound, fmt::format("cannot run {}: there is no such file", name));
+  }
+  std::string path(kDefaultPath);
+  for (const std::string& entry : env) {
+    if (entry.starts_with("PATH=")) path = entry.substr(5);
+  }
+  for (const std::string_view folder : split(path, ':')) {
+    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, name);
+    struct stat info{};
+    if (::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+        ::access(file.c_str(), X_OK) == 0) {
+      return file;
+    }
+  }
+  return fail(Code::kNotFound,
+              fmt::format("cannot run \"{}\": there is no such program in PATH ({})", name, path));
+}
+
+void run_init(const InitRequest& request) {
+  // Blocked signals wait until supervise() takes them, also those sent before the program runs.
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  prepare(request);
+  const pid_t program = ::fork();
+  if (program < 0) {
+    give_up(request.error_fd, fmt::format("cannot start a process: {}", std::strerror(errno)));
+  }
+  if (program == 0) run_program(request);
+  // Only the report's descriptor stays: the pipes must close when the program closes them, and the
+  // shim's socket must not outlive the shim.
+  ::dup2(request.report_fd, 3);
+  ::close_range(4, ~0U, 0);
+  const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int fd : {0, 1, 2}) ::dup2(null_fd, fd);
+  ::prctl(PR_SET_NAME, "skiff-init");
+  const ExitReport report = supervise(program, all);
+  if (!request.privileged) kill_descendants();
+  (void)write_all(3, {reinterpret_cast<const char*>(&report), sizeof report});
+  ::_exit(0);
+}
+
+}  // namespace skiff::node

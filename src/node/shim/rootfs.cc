@@ -1,0 +1,235 @@
+#include "node/shim/rootfs.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "node/shim/files.h"
+#include "node/shim/mounts.h"
+
+namespace skiff::node {
+namespace {
+
+// A machine with more file systems than this (automounters) shows the rest read-only or not at all.
+constexpr std::size_t kNestedMounts = 64;
+
+// The overlay's option syntax gives these characters a meaning.
+std::string escape_option(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    if (c == ',' || c == ':' || c == '\\') out.push_back('\\');
+    out.push_back(c);
+  }
+  return out;
+}
+
+// The current folder must be the pod's: with relative layer paths the options stay short however
+// long the path of the data directory is.
+Result<void> overlay_at(const std::string& lower, const std::string& layer, int target) {
+  SKIFF_TRY(make_folders("layers/" + layer + "/upper"));
+  SKIFF_TRY(make_folders("layers/" + layer + "/work"));
+  // The new root of the overlay takes the mode of the upper folder.
+  struct stat below{};
+  if (::stat(lower.c_str(), &below) != 0) return os_failure(lower);
+  const std::string upper = "layers/" + layer + "/upper";
+  if (::chmod(upper.c_str(), below.st_mode & 07777) != 0 ||
+      ::chown(upper.c_str(), below.st_uid, below.st_gid) != 0) {
+    return os_failure(upper);
+  }
+  const std::string options = fmt::format("lowerdir={},upperdir={},workdir=layers/{}/work",
+                                          escape_option(lower), upper, layer);
+  const std::string place = fmt::format("/proc/self/fd/{}", target);
+  if (::mount("overlay", place.c_str(), "overlay", 0, options.c_str()) != 0) {
+    return os_failure(fmt::format("cannot lay a private layer over {}", lower));
+  }
+  return {};
+}
+
+bool under(const std::string& path, std::string_view folder) {
+  return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
+}
+
+// What a container gets from elsewhere, or must not see at all.
+bool hidden(const MountEntry& entry, const std::string& pod_folder) {
+  for (const std::string_view own : {"/proc", "/sys", "/dev", "/tmp"}) {
+    if (under(entry.path, own)) return true;
+  }
+  static constexpr std::array<std::string_view, 12> kKernelTypes = {
+      "proc",    "sysfs",   "cgroup", "cgroup2",     "devtmpfs", "devpts",
+      "debugfs", "tracefs", "bpf",    "binfmt_misc", "autofs",   "nsfs"};
+  for (const std::string_view type : kKernelTypes) {
+    if (entry.type == type) return true;
+  }
+  return entry.path == "/" || under(entry.path, pod_folder);
+}
+
+Result<void> mount_nested(const std::string& pod_folder, int root) {
+  SKIFF_ASSIGN(const std::string mountinfo, read_file("/proc/self/mountinfo"));
+  std::size_t count = 0;
+  for (const MountEntry& entry : parse_mounts(mountinfo)) {
+    if (hidden(entry, pod_folder)) continue;
+    const auto target = open_in_root(root, entry.path, Missing::kIsError);
+    if (!target) continue;  // covered by a later mount
+    const std::string layer = std::to_string(++count);
+    if (count <= kNestedMounts && overlay_at(entry.path, layer, target->get())) continue;
+    // A single file, or a file system that an overlay cannot stand on. One that cannot even be
+    // shown read-only (a dead network mount) leaves an empty folder; it stops no pod.
+    (void)bind_at(entry.path, target->get(), {.read_only = true, .recursive = false});
+  }
+  return {};
+}
+
+Result<void> mount_dev(int root, const RootRequest& request) {
+  const MountFlags plain{.recursive = false};
+  SKIFF_ASSIGN(const Fd place, open_in_root(root, "/dev", Missing::kMakeFolder));
+  SKIFF_TRY(mount_at("tmpfs", {{"mode", "0755"}, {"size", "64k"}}, place.get(), plain));
+  SKIFF_ASSIGN(const Fd dev, open_in_root(root, "/dev", Missing::kIsError));
+  struct Node {
+    const char* name;
+    unsigned minor;
+    unsigned major = 1;
+  };
+  const mode_t old_mask = ::umask(0);
+  for (const Node& n : {Node{"null", 3}, Node{"zero", 5}, Node{"full", 7}, Node{"random", 8},
+                        Node{"urandom", 9}, Node{"tty", 0, 5}}) {
+    if (::mknodat(dev.get(), n.name, S_IFCHR | 0666, ::makedev(n.major, n.minor)) != 0) {
+      ::umask(old_mask);
+      return os_failure(n.name);
+    }
+  }
+  ::umask(old_mask);
+  (void)::symlinkat("/proc/self/fd", dev.get(), "fd");
+  (void)::symlinkat("/proc/self/fd/0", dev.get(), "stdin");
+  (void)::symlinkat("/proc/self/fd/1", dev.get(), "stdout");
+  (void)::symlinkat("/proc/self/fd/2", dev.get(), "stderr");
+  (void)::symlinkat("pts/ptmx", dev.get(), "ptmx");
+  SKIFF_ASSIGN(const Fd pts, open_in_root(root, "/dev/pts", Missing::kMakeFolder));
+  SKIFF_TRY(mount_at("devpts", {{"ptmxmode", "0666"}, {"mode", "0620"}}, pts.get(), plain));
+  SKIFF_ASSIGN(const Fd shm, open_in_root(root, "/dev/shm", Missing::kMakeFolder));
+  // Data loaders pass batches through here, so the usual 64 MiB would break them.
+  std::int64_t bytes = request.container.memory_limit_bytes;
+  if (struct sysinfo machine{}; bytes <= 0 && ::sysinfo(&machine) == 0) {
+    bytes = static_cast<std::int64_t>(machine.totalram / 2 * machine.mem_unit);
+  }
+  SKIFF_TRY(mount_at("tmpfs", {{"mode", "1777"}, {"size", std::to_string(bytes)}}, shm.get(),
+                     {.no_devices = true, .recursive = false}));
+  // Accelerators; the rest of the machine's devices is not the pod's business.
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename();
+    const bool accelerator = name.starts_with("nvidia") || name == "dri" || name == "kfd" ||
+                             name == "infiniband" || name.starts_with("accel");
+    if (!accelerator) continue;
+    const Missing kind = entry.is_directory() ? Missing::kMakeFolder : Missing::kMakeFile;
+    SKIFF_ASSIGN(const Fd target, open_in_root(root, "/dev/" + name, kind));
+    SKIFF_TRY(bind_at(entry.path(), target.get(), {}));
+  }
+  return {};
+}
+
+Result<void> mount_proc_and_sys(int root, bool own_network) {
+  const MountFlags safe{.no_devices = true, .no_exec = true, .recursive = false};
+  SKIFF_ASSIGN(const Fd proc, open_in_root(root, "/proc", Missing::kMakeFolder));
+  SKIFF_TRY(mount_at("proc", {}, proc.get(), safe));
+  // The kernel's settings belong to the machine.
+  for (const char* path : {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"}) {
+    const auto inside = open_in_root(root, path, Missing::kIsError);
+    if (!inside) continue;
+    const std::string source = fmt::format("/proc/self/fd/{}", inside->get());
+    SKIFF_TRY(bind_at(source, inside->get(), {.read_only = true, .recursive = false}));
+  }
+  SKIFF_ASSIGN(const Fd sys, open_in_root(root, "/sys", Missing::kMakeFolder));
+  const MountFlags read_only{.read_only = true, .no_devices = true, .recursive = false};
+  // A new sysfs shows the links of the pod's own network namespace.
+  if (own_network) return mount_at("sysfs", {}, sys.get(), read_only);
+  return bind_at("/sys", sys.get(), read_only);
+}
+
+Result<void> bind_into(int root, const std::string& source, const std::string& target,
+                       const MountFlags& flags) {
+  struct stat info{};
+  if (::stat(source.c_str(), &info) != 0) return os_failure(source);
+  const Missing kind = S_ISDIR(info.st_mode) ? Missing::kMakeFolder : Missing::kMakeFile;
+  SKIFF_ASSIGN(const Fd place, open_in_root(root, target, kind));
+  return bind_at(source, place.get(), flags);
+}
+
+Result<void> mount_own_places(int root, const RootRequest& request) {
+  const std::string& pod = request.pod_folder;
+  SKIFF_TRY(bind_into(root, pod + "/tmp", "/tmp", {.no_devices = true}));
+  for (const char* name : {"hostname", "hosts", "resolv.conf"}) {
+    const std::string source = fmt::format("{}/etc/{}", pod, name);
+    if (::access(source.c_str(), F_OK) != 0) continue;
+    SKIFF_TRY(bind_into(root, source, fmt::format("/etc/{}", name), {}));
+  }
+  SKIFF_TRY(bind_into(root, request.termination_file, "/dev/termination-log", {}));
+  if (!request.container.rootfs.empty()) return {};
+  for (const std::string& folder : request.sandbox.masked) {
+    // Where the path goes through a link, its end is what must be covered.
+    char* real = ::realpath(folder.c_str(), nullptr);
+    if (real == nullptr) continue;
+    const std::string path = real;
+    std::free(real);
+    const auto place = open_in_root(root, path, Missing::kIsError);
+    if (!place) continue;
+    SKIFF_TRY(mount_at("tmpfs", {{"mode", "0555"}, {"size", "4k"}}, place->get(),
+                       {.read_only = true, .recursive = false}));
+  }
+  return {};
+}
+
+Result<void> mount_image_root(const RootRequest& request) {
+  const std::string layer = fmt::format("{}.{}", request.container.name, request.container.attempt);
+  const Fd place(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.valid()) return os_failure("rootfs");
+  return overlay_at(request.container.rootfs, layer, place.get());
+}
+
+}  // namespace
+
+Result<void> mount_machine_root(const std::string& pod_folder) {
+  if (::chdir(pod_folder.c_str()) != 0) return os_failure(pod_folder);
+  SKIFF_TRY(make_folders("rootfs"));
+  Fd place(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.valid()) return os_failure("rootfs");
+  if (!overlay_at("/", "0", place.get())) {
+    return bind_at("/", place.get(), {.read_only = true});
+  }
+  place.reset(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.valid()) return os_failure("rootfs");
+  return mount_nested(pod_folder, place.get());
+}
+
+Result<void> enter_root(const RootRequest& request) {
+  if (::chdir(request.pod_folder.c_str()) != 0) return os_failure(request.pod_folder);
+  if (!request.container.rootfs.empty()) SKIFF_TRY(mount_image_root(request));
+  const Fd root(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return os_failure("rootfs");
+  SKIFF_TRY(mount_proc_and_sys(root.get(), request.own_network));
+  SKIFF_TRY(mount_dev(root.get(), request));
+  SKIFF_TRY(mount_own_places(root.get(), request));
+  for (const Mount& m : request.container.mounts) {
+    const auto mounted = bind_into(root.get(), m.source, m.target, {.read_only = m.read_only});
+    if (!mounted) {
+      return fail(Code::kInternal, fmt::format("cannot mount {} at {}: {}", m.source, m.target,
+                                               mounted.error().message));
+    }
+  }
+  if (::fchdir(root.get()) != 0) return os_failure("rootfs");
+  // The old root ends up on top of the new one, from where it is taken away.
+  if (::syscall(SYS_pivot_root, ".", ".") != 0) return os_failure("cannot change the root");
+  if (::umount2(".", MNT_DETACH) != 0) return os_failure("cannot leave the old root");
+  if (::chdir("/") != 0) return os_failure("/");
+  return {};
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,117 @@
+// The shim's parts that need no pod; process/ tests the whole.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/limits.h"
+#include "node/shim/log_writer.h"
+#include "node/shim/mounts.h"
+#include "node/shim/program.h"
+#include "node/shim/wire.h"
+
+namespace skiff::node {
+namespace {
+
+TEST(LogLines, AreSplitAtNewlinesAndAtTheLimit) {
+  const std::string full(limits::kLogLineBytes, 'x');
+  struct Case {
+    const char* sentence;
+    std::vector<std::string> pieces;
+    std::string out;
+    std::string rest;
+  };
+  const Case cases[] = {
+      {"lines", {"a\n\nb\n"}, "T stdout F a\nT stdout F \nT stdout F b\n", ""},
+      {"a line in two reads is one entry", {"a", "b\n"}, "T stdout F ab\n", ""},
+      {"an unfinished line is kept", {"a\nb"}, "T stdout F a\n", "b"},
+      {"a line of exactly the limit is whole", {full + "\n"}, "T stdout F " + full + "\n", ""},
+      {"also when the newline comes later", {full, "\n"}, "T stdout F " + full + "\n", ""},
+      {"one byte more makes a piece",
+       {full + "y\n"},
+       "T stdout P " + full + "\nT stdout F y\n",
+       ""},
+  };
+  for (const Case& c : cases) {
+    std::string rest;
+    std::string out;
+    for (const std::string& piece : c.pieces) append_log_lines("T", "stdout", piece, rest, out);
+    EXPECT_EQ(out, c.out) << c.sentence;
+    EXPECT_EQ(rest, c.rest) << c.sentence;
+  }
+}
+
+TEST(LogLines, StampsHaveNineDecimals) {
+  const std::string stamp = log_stamp();
+  EXPECT_EQ(stamp.size(), std::string("2026-11-15T20:02:55.123456789Z").size());
+  EXPECT_TRUE(parse_time(stamp)) << stamp;
+}
+
+TEST(Wire, WhatIsWrittenIsRead) {
+  const ContainerSpec spec{.name = "main",
+                           .attempt = 3,
+                           .argv = {"a", "b c"},
+                           .env = {"X=\n\"1\""},
+                           .mounts = {{"/s", "/t", true}},
+                           .uid = 0,
+                           .memory_limit_bytes = 1LL << 40};
+  const auto read = container_from_json(to_json(spec));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(json::serialize(to_json(*read)), json::serialize(to_json(spec)));
+  EXPECT_EQ(read->uid, 0);
+  EXPECT_FALSE(read->gid);
+  for (const char* bad : {"", "../x", "a/b", ".x"}) {
+    EXPECT_FALSE(container_from_json(to_json(ContainerSpec{.name = bad}))) << bad;
+  }
+}
+
+TEST(Wire, OnlyTheNewestAttemptIsShownAndHalfWrittenFilesAreNot) {
+  const std::string folder = testing::TempDir() + "skiff-records-" + std::to_string(::getpid());
+  ASSERT_TRUE(make_folders(state_folder(folder)));
+  for (const int attempt : {2, 10, 9}) {
+    ASSERT_TRUE(write_record(folder, {.name = "main", .attempt = attempt, .pid = attempt}));
+  }
+  ASSERT_TRUE(write_plain(state_folder(folder) + "/.main.11.json.tmp", "{"));
+  ASSERT_TRUE(write_plain(state_folder(folder) + "/main.12.json", "{\"na"));
+  const auto records = read_records(folder);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].attempt, 10);
+  remove_tree(folder);
+}
+
+TEST(Mounts, TheTableIsRead) {
+  const auto mounts = parse_mounts(
+      "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"
+      "30 22 8:2 / /my\\040data rw,relatime - xfs /dev/sdb rw\n"
+      "broken line\n");
+  ASSERT_EQ(mounts.size(), 2U);
+  EXPECT_EQ(mounts[1].path, "/my data");
+  EXPECT_EQ(mounts[1].type, "xfs");
+}
+
+TEST(Mounts, ALinkCannotLeadOutOfTheRoot) {
+  const std::string root = testing::TempDir() + "skiff-root-" + std::to_string(::getpid());
+  ASSERT_TRUE(make_folders(root));
+  std::filesystem::create_symlink("/etc", root + "/out");
+  std::filesystem::create_symlink("../../../../etc", root + "/up");
+  const Fd fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (const char* path : {"/out/passwd", "/up/passwd"}) {
+    EXPECT_FALSE(open_in_root(fd.get(), path, Missing::kIsError)) << path;
+  }
+  EXPECT_FALSE(open_in_root(fd.get(), "/a/../b", Missing::kMakeFolder));
+  EXPECT_TRUE(open_in_root(fd.get(), "/x/y/z", Missing::kMakeFile));
+  EXPECT_TRUE(std::filesystem::is_regular_file(root + "/x/y/z"));
+  remove_tree(root);
+}
+
+TEST(Program, IsLookedUpInThePathOfTheContainer) {
+  EXPECT_EQ(*find_program("sh", {"PATH=/nowhere:/bin"}), "/bin/sh");
+  EXPECT_EQ(*find_program("/bin/sh", {}), "/bin/sh");
+  EXPECT_TRUE(find_program("sh", {})) << "without PATH the usual folders";
+  EXPECT_FALSE(find_program("sh", {"PATH=/nowhere"}));
+  EXPECT_FALSE(find_program("passwd", {"PATH=/etc"})) << "a file that cannot be run";
+}
+
+}  // namespace
+}  // namespace skiff::node

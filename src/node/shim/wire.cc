@@ -1,0 +1,207 @@
+#include "node/shim/wire.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+#include "node/shim/files.h"
+
+namespace skiff::node {
+namespace {
+
+json::array strings_json(const std::vector<std::string>& list) {
+  json::array out;
+  out.reserve(list.size());
+  for (const std::string& s : list) out.emplace_back(s);
+  return out;
+}
+
+std::string text_at(const json::value& v, std::string_view key) {
+  return std::string(json::get_string(v, {key}));
+}
+
+int int_at(const json::value& v, std::string_view key) {
+  return static_cast<int>(json::get_int(v, {key}).value_or(0));
+}
+
+std::optional<int> maybe_int(const json::value& v, std::string_view key) {
+  const auto n = json::get_int(v, {key});
+  if (!n) return std::nullopt;
+  return static_cast<int>(*n);
+}
+
+std::string_view state_name(ContainerState state) {
+  switch (state) {
+    case ContainerState::kRunning:
+      return "running";
+    case ContainerState::kExited:
+      return "exited";
+    case ContainerState::kFailedToStart:
+      return "failed-to-start";
+  }
+  return "running";
+}
+
+Result<ContainerState> state_from(std::string_view name) {
+  for (const auto state :
+       {ContainerState::kRunning, ContainerState::kExited, ContainerState::kFailedToStart}) {
+    if (state_name(state) == name) return state;
+  }
+  return fail(Code::kInternal, fmt::format("a record names the unknown state \"{}\"", name));
+}
+
+}  // namespace
+
+json::object to_json(const SandboxFile& file) {
+  return {{"podUid", file.spec.pod_uid},
+          {"podNamespace", file.spec.pod_ns},
+          {"podName", file.spec.pod_name},
+          {"hostname", file.spec.hostname},
+          {"hostNetwork", file.spec.host_network},
+          {"resolvConf", file.spec.resolv_conf},
+          {"hosts", file.spec.hosts},
+          {"masked", strings_json(file.spec.masked)},
+          {"ip", file.ip},
+          {"boot", file.boot},
+          {"cgroup", file.cgroup},
+          {"privileged", file.privileged},
+          {"ownNetwork", file.own_network},
+          {"stopped", file.stopped}};
+}
+
+Result<SandboxFile> sandbox_from_json(const json::value& v) {
+  SandboxFile file{.spec = {.pod_uid = text_at(v, "podUid"),
+                            .pod_ns = text_at(v, "podNamespace"),
+                            .pod_name = text_at(v, "podName"),
+                            .hostname = text_at(v, "hostname"),
+                            .host_network = json::get_bool(v, {"hostNetwork"}).value_or(false),
+                            .resolv_conf = text_at(v, "resolvConf"),
+                            .hosts = text_at(v, "hosts"),
+                            .masked = json::strings(json::get_array(v, {"masked"}))},
+                   .ip = text_at(v, "ip"),
+                   .boot = text_at(v, "boot"),
+                   .cgroup = text_at(v, "cgroup"),
+                   .privileged = json::get_bool(v, {"privileged"}).value_or(false),
+                   .own_network = json::get_bool(v, {"ownNetwork"}).value_or(false),
+                   .stopped = json::get_bool(v, {"stopped"}).value_or(false)};
+  if (file.spec.pod_uid.empty()) return fail(Code::kInternal, "a sandbox file names no pod");
+  return file;
+}
+
+json::object to_json(const ContainerSpec& spec) {
+  json::array mounts;
+  for (const Mount& m : spec.mounts) {
+    mounts.push_back(
+        json::object{{"source", m.source}, {"target", m.target}, {"readOnly", m.read_only}});
+  }
+  json::object out{{"name", spec.name},
+                   {"attempt", spec.attempt},
+                   {"rootfs", spec.rootfs},
+                   {"argv", strings_json(spec.argv)},
+                   {"env", strings_json(spec.env)},
+                   {"workingDir", spec.working_dir},
+                   {"mounts", std::move(mounts)},
+                   {"memoryLimit", spec.memory_limit_bytes},
+                   {"cpuLimit", spec.cpu_limit_milli},
+                   {"cpuRequest", spec.cpu_request_milli}};
+  if (spec.uid) out["uid"] = *spec.uid;
+  if (spec.gid) out["gid"] = *spec.gid;
+  return out;
+}
+
+Result<ContainerSpec> container_from_json(const json::value& v) {
+  ContainerSpec spec{.name = text_at(v, "name"),
+                     .attempt = int_at(v, "attempt"),
+                     .rootfs = text_at(v, "rootfs"),
+                     .argv = json::strings(json::get_array(v, {"argv"})),
+                     .env = json::strings(json::get_array(v, {"env"})),
+                     .working_dir = text_at(v, "workingDir"),
+                     .uid = maybe_int(v, "uid"),
+                     .gid = maybe_int(v, "gid"),
+                     .memory_limit_bytes = json::get_int(v, {"memoryLimit"}).value_or(0),
+                     .cpu_limit_milli = json::get_int(v, {"cpuLimit"}).value_or(0),
+                     .cpu_request_milli = json::get_int(v, {"cpuRequest"}).value_or(0)};
+  for (const json::value& m : json::get_array(v, {"mounts"})) {
+    spec.mounts.push_back({.source = text_at(m, "source"),
+                           .target = text_at(m, "target"),
+                           .read_only = json::get_bool(m, {"readOnly"}).value_or(false)});
+  }
+  // The name becomes part of paths.
+  if (spec.name.empty() || spec.name.find('/') != std::string::npos || spec.name[0] == '.') {
+    return fail(Code::kInvalid, fmt::format("\"{}\" cannot name a container", spec.name));
+  }
+  return spec;
+}
+
+json::object to_json(const ContainerRecord& record) {
+  json::object out{{"name", record.name},
+                   {"attempt", record.attempt},
+                   {"state", state_name(record.state)},
+                   {"pid", record.pid},
+                   {"startedAt", rfc3339_micro(record.started_at)}};
+  if (record.state == ContainerState::kRunning) return out;
+  out["finishedAt"] = rfc3339_micro(record.finished_at);
+  out["exitCode"] = record.exit_code;
+  out["signal"] = record.signal;
+  out["oomKilled"] = record.oom_killed;
+  out["message"] = record.message;
+  return out;
+}
+
+Result<ContainerRecord> record_from_json(const json::value& v) {
+  SKIFF_ASSIGN(const ContainerState state, state_from(json::get_string(v, {"state"})));
+  return ContainerRecord{
+      .name = text_at(v, "name"),
+      .attempt = int_at(v, "attempt"),
+      .state = state,
+      .pid = int_at(v, "pid"),
+      .started_at = parse_time(json::get_string(v, {"startedAt"})).value_or(Time{}),
+      .finished_at = parse_time(json::get_string(v, {"finishedAt"})).value_or(Time{}),
+      .exit_code = int_at(v, "exitCode"),
+      .signal = int_at(v, "signal"),
+      .oom_killed = json::get_bool(v, {"oomKilled"}).value_or(false),
+      .message = text_at(v, "message")};
+}
+
+std::string socket_path(const std::string& pod_folder) { return pod_folder + "/shim.sock"; }
+std::string state_folder(const std::string& pod_folder) { return pod_folder + "/state"; }
+
+std::string record_name(std::string_view container, int attempt) {
+  return fmt::format("{}.{}.json", container, attempt);
+}
+
+std::string log_file(const std::string& pod_folder, std::string_view container, int attempt) {
+  return fmt::format("{}/logs/{}/{}.log", pod_folder, container, attempt);
+}
+
+std::vector<ContainerRecord> read_records(const std::string& pod_folder) {
+  std::map<std::string, ContainerRecord> newest;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(state_folder(pod_folder), error)) {
+    // A name with a leading dot is a write that was cut short.
+    if (entry.path().filename().native().starts_with(".")) continue;
+    const auto text = read_file(entry.path());
+    if (!text) continue;
+    const auto parsed = json::parse(*text);
+    if (!parsed) continue;
+    auto record = record_from_json(*parsed);
+    if (!record) continue;
+    auto [at, added] = newest.try_emplace(record->name, *record);
+    if (!added && at->second.attempt < record->attempt) at->second = std::move(*record);
+  }
+  std::vector<ContainerRecord> out;
+  for (auto& [name, record] : newest) out.push_back(std::move(record));
+  return out;
+}
+
+Result<void> write_record(const std::string& pod_folder, const ContainerRecord& record) {
+  return write_atomically(state_folder(pod_folder), record_name(record.name, record.attempt),
+                          json::serialize(to_json(record)));
+}
+
+Time wall_clock() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
+
+}  // namespace skiff::node

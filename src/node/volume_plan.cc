@@ -1,0 +1,170 @@
+// What each volume of a pod is to hold. Pure; volumes.cc writes it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "node/volumes.h"
+
+namespace skiff::node {
+namespace {
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+int mode_of(const json::value& source, std::string_view field, int fallback) {
+  const auto mode = json::get_int(source, {field});
+  return mode ? static_cast<int>(*mode & 0777) : fallback;
+}
+
+Result<void> add_file(Volume& volume, VolumeFile file) {
+  if (!stays_inside(file.path) || file.path.starts_with("..")) {
+    return fail(Code::kInvalid, fmt::format("volume \"{}\": path \"{}\" would leave the volume",
+                                            volume.name, file.path));
+  }
+  volume.files.push_back(std::move(file));
+  return {};
+}
+
+// `items` chooses and renames keys; without it every key is a file.
+Result<void> add_entries(Volume& volume, const json::value& source, const Entries& entries,
+                         int mode, std::string_view what) {
+  const json::array& items = json::get_array(source, {"items"});
+  if (items.empty()) {
+    for (const auto& [key, data] : entries) SKIFF_TRY(add_file(volume, {key, data, mode}));
+    return {};
+  }
+  for (const json::value& item : items) {
+    const std::string_view key = json::get_string(item, {"key"});
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [&](const auto& entry) { return entry.first == key; });
+    if (found == entries.end()) {
+      if (json::get_bool(source, {"optional"}).value_or(false)) continue;
+      return fail(Code::kNotFound,
+                  fmt::format("volume \"{}\": {} has no key \"{}\"", volume.name, what, key));
+    }
+    SKIFF_TRY(add_file(volume, {std::string(json::get_string(item, {"path"})), found->second,
+                                mode_of(item, "mode", mode)}));
+  }
+  return {};
+}
+
+Result<void> add_source(Volume& volume, const EnvironmentInput& input, SourceKind kind,
+                        const json::value& source, int mode) {
+  const bool map = kind == SourceKind::kConfigMap;
+  std::string_view name = json::get_string(source, {"name"});
+  if (name.empty()) name = json::get_string(source, {"secretName"});
+  const Result<json::value> object = input.lookup(kind, name);
+  const std::string what = fmt::format("{} \"{}\"", map ? "configmap" : "secret", name);
+  if (!object) {
+    const bool absent = object.error().code == Code::kNotFound;
+    if (absent && json::get_bool(source, {"optional"}).value_or(false)) return {};
+    if (!absent) return std::unexpected(object.error());
+    return fail(Code::kNotFound, fmt::format("volume \"{}\": {} not found", volume.name, what));
+  }
+  return add_entries(volume, source, source_entries(kind, *object), mode, what);
+}
+
+Result<void> add_downward(Volume& volume, const EnvironmentInput& input, const json::value& source,
+                          int mode) {
+  for (const json::value& item : json::get_array(source, {"items"})) {
+    std::string data;
+    if (const json::value* field = json::find(item, {"fieldRef"})) {
+      SKIFF_ASSIGN(data, field_value(input.pod, json::get_string(*field, {"fieldPath"})));
+    } else if (const json::value* resource = json::find(item, {"resourceFieldRef"})) {
+      const std::string_view wanted = json::get_string(*resource, {"containerName"});
+      const json::value* container = nullptr;
+      for (const json::value& c : json::get_array(input.pod, {"spec", "containers"})) {
+        if (json::get_string(c, {"name"}) == wanted) container = &c;
+      }
+      if (container == nullptr) {
+        return fail(Code::kInvalid,
+                    fmt::format("volume \"{}\": no container \"{}\"", volume.name, wanted));
+      }
+      SKIFF_ASSIGN(data, resource_value(input, *container, *resource));
+    }
+    SKIFF_TRY(add_file(volume, {std::string(json::get_string(item, {"path"})), std::move(data),
+                                mode_of(item, "mode", mode)}));
+  }
+  return {};
+}
+
+Result<void> add_projected(Volume& volume, const EnvironmentInput& input,
+                           const json::value& projected) {
+  const int mode = mode_of(projected, "defaultMode", 0644);
+  for (const json::value& source : json::get_array(projected, {"sources"})) {
+    if (const json::value* map = json::find(source, {"configMap"})) {
+      SKIFF_TRY(add_source(volume, input, SourceKind::kConfigMap, *map, mode));
+    } else if (const json::value* secret = json::find(source, {"secret"})) {
+      SKIFF_TRY(add_source(volume, input, SourceKind::kSecret, *secret, mode));
+    } else if (const json::value* downward = json::find(source, {"downwardAPI"})) {
+      SKIFF_TRY(add_downward(volume, input, *downward, mode));
+    } else {
+      const json::object& object = json::get_object(source, {});
+      const std::string type(object.empty() ? "empty" : std::string(object.begin()->key()));
+      return fail(Code::kInvalid, fmt::format("volume \"{}\": a projected source of type {} is not "
+                                              "supported; configMap, secret and downwardAPI are",
+                                              volume.name, type));
+    }
+  }
+  return {};
+}
+
+Result<Volume> plan_volume(const EnvironmentInput& input, const json::value& spec) {
+  Volume volume;
+  volume.name = json::get_string(spec, {"name"});
+  if (json::find(spec, {"emptyDir"}) != nullptr) return volume;
+  if (const json::value* host = json::find(spec, {"hostPath"})) {
+    volume.kind = VolumeKind::kHostPath;
+    volume.host_path = json::get_string(*host, {"path"});
+    volume.host_type = json::get_string(*host, {"type"});
+    return volume;
+  }
+  volume.kind = VolumeKind::kFiles;
+  if (const json::value* map = json::find(spec, {"configMap"})) {
+    SKIFF_TRY(add_source(volume, input, SourceKind::kConfigMap, *map,
+                         mode_of(*map, "defaultMode", 0644)));
+    return volume;
+  }
+  if (const json::value* secret = json::find(spec, {"secret"})) {
+    SKIFF_TRY(add_source(volume, input, SourceKind::kSecret, *secret,
+                         mode_of(*secret, "defaultMode", 0644)));
+    return volume;
+  }
+  if (const json::value* downward = json::find(spec, {"downwardAPI"})) {
+    SKIFF_TRY(add_downward(volume, input, *downward, mode_of(*downward, "defaultMode", 0644)));
+    return volume;
+  }
+  if (const json::value* projected = json::find(spec, {"projected"})) {
+    SKIFF_TRY(add_projected(volume, input, *projected));
+    return volume;
+  }
+  std::string type = "unknown";
+  for (const auto& [key, value] : json::get_object(spec, {})) {
+    if (key != "name") type = key;
+  }
+  return fail(
+      Code::kInvalid,
+      fmt::format("volume \"{}\" is of type {}, which this node does not support; emptyDir, "
+                  "hostPath, configMap, secret, downwardAPI and projected are",
+                  volume.name, type));
+}
+
+}  // namespace
+
+bool stays_inside(std::string_view path) {
+  if (path.empty() || path.front() == '/') return false;
+  const auto parts = split(path, '/');
+  return std::find(parts.begin(), parts.end(), "..") == parts.end();
+}
+
+Result<std::vector<Volume>> plan_volumes(const EnvironmentInput& environment) {
+  std::vector<Volume> out;
+  for (const json::value& spec : json::get_array(environment.pod, {"spec", "volumes"})) {
+    SKIFF_ASSIGN(Volume volume, plan_volume(environment, spec));
+    out.push_back(std::move(volume));
+  }
+  return out;
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,259 @@
+#include "node/volumes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/strings.h"
+
+namespace skiff::node {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unexpected<Error> io_error(std::string_view what, const std::string& path, int error) {
+  return fail(Code::kInternal, fmt::format("cannot {} {}: {}", what, path, std::strerror(error)));
+}
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Result<void> write_file(const std::string& path, const std::string& data, int mode) {
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return io_error("create", path, errno);
+  std::size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t n = ::write(fd.get(), data.data() + done, data.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error("write", path, errno);
+    done += static_cast<std::size_t>(n);
+  }
+  // The mode is the user's word: the umask has no say in it.
+  if (::fchmod(fd.get(), static_cast<mode_t>(mode)) != 0) return io_error("chmod", path, errno);
+  return {};
+}
+
+// What is there now is what is asked for, byte for byte and mode for mode.
+bool holds(const std::string& data_folder, const Volume& volume) {
+  std::size_t present = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(data_folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (!it->is_directory(error)) ++present;
+  }
+  std::set<std::string> paths;
+  for (const VolumeFile& file : volume.files) {
+    paths.insert(file.path);
+    const std::string path = data_folder + "/" + file.path;
+    struct stat info = {};
+    if (::stat(path.c_str(), &info) != 0 || (info.st_mode & 0777) != mode_t(file.mode))
+      return false;
+    std::ifstream in(path, std::ios::binary);
+    const std::string now((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    if (now != file.data) return false;
+  }
+  return !error && present == paths.size();
+}
+
+Result<void> swap_link(const std::string& folder, const std::string& name,
+                       const std::string& target) {
+  const std::string temporary = folder + "/..tmp_" + name;
+  ::unlink(temporary.c_str());
+  if (::symlink(target.c_str(), temporary.c_str()) != 0) {
+    return io_error("link", temporary, errno);
+  }
+  const std::string path = folder + "/" + name;
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return io_error("rename", path, errno);
+  return {};
+}
+
+// A folder name that is not taken: ..1, ..2, ...
+std::string fresh_folder(const std::string& folder) {
+  for (int n = 1;; ++n) {
+    std::string name = fmt::format("..{}", n);
+    std::error_code error;
+    if (!fs::exists(folder + "/" + name, error)) return name;
+  }
+}
+
+Result<void> link_names(const std::string& folder, const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    SKIFF_TRY(swap_link(folder, name, "..data/" + name));
+  }
+  std::error_code error;
+  std::vector<fs::path> stale;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename();
+    if (!name.starts_with("..") && !names.contains(name)) stale.push_back(it->path());
+  }
+  for (const fs::path& path : stale) fs::remove(path, error);
+  return {};
+}
+
+Result<void> make_files(const std::string& folder, const Volume& volume) {
+  std::error_code error;
+  const std::string data = folder + "/..data";
+  if (fs::exists(data, error) && holds(data, volume)) return {};
+  const std::string old = fs::is_symlink(data, error) ? fs::read_symlink(data, error).string() : "";
+  const std::string fresh = fresh_folder(folder);
+  fs::create_directory(folder + "/" + fresh, error);
+  if (error) return io_error("create", folder + "/" + fresh, error.value());
+  std::map<std::string, const VolumeFile*> last;  // a later source wins over an earlier one
+  std::set<std::string> names;
+  for (const VolumeFile& file : volume.files) {
+    last[file.path] = &file;
+    names.insert(file.path.substr(0, file.path.find('/')));
+  }
+  for (const auto& [path, file] : last) {
+    const fs::path full = fs::path(folder) / fresh / path;
+    fs::create_directories(full.parent_path(), error);
+    if (error) return io_error("create", full.parent_path().string(), error.value());
+    SKIFF_TRY(write_file(full.string(), file->data, file->mode));
+  }
+  SKIFF_TRY(swap_link(folder, "..data", fresh));
+  SKIFF_TRY(link_names(folder, names));
+  if (!old.empty() && old != fresh) fs::remove_all(folder + "/" + old, error);
+  return {};
+}
+
+Result<std::string> make_host_path(const Volume& volume, const std::vector<std::string>& hidden) {
+  const std::string& path = volume.host_path;
+  if (path.empty() || path.front() != '/') {
+    return fail(Code::kInvalid,
+                fmt::format("volume \"{}\": hostPath must be an absolute path", volume.name));
+  }
+  std::error_code error;
+  if (volume.host_type == "DirectoryOrCreate") fs::create_directories(path, error);
+  if (volume.host_type == "FileOrCreate" && !fs::exists(path, error)) std::ofstream create(path);
+  const std::string real = fs::weakly_canonical(path, error).string();
+  for (const std::string& folder : hidden) {
+    const std::string closed = fs::weakly_canonical(folder, error).string();
+    // Neither inside the hidden folder nor above it: the mask covers one place, and a mount of
+    // what is above would show the folder at another.
+    const std::string above = real == "/" ? real : real + "/";
+    if ((real + "/").starts_with(closed + "/") || (closed + "/").starts_with(above)) {
+      return fail(Code::kInvalid,
+                  fmt::format("volume \"{}\": {} holds Skiff's own data and cannot be mounted",
+                              volume.name, path));
+    }
+  }
+  const bool folder = volume.host_type.starts_with("Directory");
+  const bool file = volume.host_type.starts_with("File");
+  if ((folder && !fs::is_directory(real, error)) || (file && !fs::is_regular_file(real, error)) ||
+      !fs::exists(real, error)) {
+    return fail(Code::kNotFound, fmt::format("volume \"{}\": there is no {} {} on this machine",
+                                             volume.name, file ? "file" : "folder", path));
+  }
+  return real;
+}
+
+int open_inside(int root, const std::string& path, std::uint64_t flags) {
+  open_how how = {};
+  how.flags = flags | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  return static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
+}
+
+// The real path of `sub` in the volume, made as a folder where absent. Symlinks are followed only
+// as long as they stay inside, and the answer holds none, so that a container cannot turn a link
+// into a way out between this check and the mount.
+Result<std::string> sub_path(const std::string& volume, std::string_view sub) {
+  const auto refuse = [&](int error) {
+    return fail(Code::kInvalid,
+                fmt::format("subPath \"{}\" cannot be used: {}", sub,
+                            error == EXDEV ? "it leaves its volume" : std::strerror(error)));
+  };
+  if (!stays_inside(sub)) return refuse(EXDEV);
+  const Fd root(::open(volume.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (root.get() < 0) return refuse(errno);
+  std::string at;
+  for (const std::string_view part : split(sub, '/')) {
+    if (part.empty() || part == ".") continue;
+    const std::string parent = at.empty() ? "." : at;
+    at = at.empty() ? std::string(part) : at + "/" + std::string(part);
+    const Fd there(open_inside(root.get(), at, O_PATH));
+    if (there.get() >= 0) continue;
+    if (errno != ENOENT) return refuse(errno);
+    const Fd folder(open_inside(root.get(), parent, O_PATH | O_DIRECTORY));
+    if (folder.get() < 0) return refuse(errno);
+    if (::mkdirat(folder.get(), std::string(part).c_str(), 0755) != 0) return refuse(errno);
+  }
+  const Fd end(open_inside(root.get(), at.empty() ? "." : at, O_PATH));
+  if (end.get() < 0) return refuse(errno);
+  std::error_code error;
+  const fs::path real = fs::read_symlink(fmt::format("/proc/self/fd/{}", end.get()), error);
+  if (error) return refuse(error.value());
+  return real.string();
+}
+
+}  // namespace
+
+Result<std::string> make_volume(const std::string& pod_folder, const Volume& volume,
+                                const std::vector<std::string>& hidden) {
+  if (volume.kind == VolumeKind::kHostPath) return make_host_path(volume, hidden);
+  if (!stays_inside(volume.name) || volume.name.find('/') != std::string::npos) {
+    return fail(Code::kInvalid, fmt::format("volume \"{}\": not a usable name", volume.name));
+  }
+  const std::string folder = pod_folder + "/volumes/" + volume.name;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return io_error("create", folder, error.value());
+  if (volume.kind == VolumeKind::kEmptyDir) {
+    // Containers may run as any user, and the folder is the pod's own.
+    if (::chmod(folder.c_str(), 0777) != 0) return io_error("chmod", folder, errno);
+    return folder;
+  }
+  SKIFF_TRY(make_files(folder, volume));
+  return folder;
+}
+
+Result<std::vector<Mount>> container_mounts(const json::value& container,
+                                            const std::map<std::string, std::string>& volumes,
+                                            const Variables& variables) {
+  std::vector<Mount> out;
+  for (const json::value& mount : json::get_array(container, {"volumeMounts"})) {
+    const std::string name(json::get_string(mount, {"name"}));
+    const auto volume = volumes.find(name);
+    if (volume == volumes.end()) {
+      return fail(Code::kInvalid,
+                  fmt::format("volumeMounts names volume \"{}\", which the pod does "
+                              "not have",
+                              name));
+    }
+    std::string source = volume->second;
+    std::string sub(json::get_string(mount, {"subPath"}));
+    if (const std::string_view text = json::get_string(mount, {"subPathExpr"}); !text.empty()) {
+      sub = expand(text, variables);
+    }
+    if (!sub.empty()) {
+      SKIFF_ASSIGN(source, sub_path(source, sub));
+    }
+    out.push_back({.source = std::move(source),
+                   .target = std::string(json::get_string(mount, {"mountPath"})),
+                   .read_only = json::get_bool(mount, {"readOnly"}).value_or(false)});
+  }
+  return out;
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,54 @@
+// The volumes of a pod: planned purely from the pod and what it refers to, then made on disk.
+//
+// Files from config maps, secrets and the downward API are written as Kubernetes writes them: into
+// a fresh folder that a symlink (..data) is swapped to, so that a reader never sees half an update.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "node/environment.h"
+#include "node/runtime.h"
+
+namespace skiff::node {
+
+struct VolumeFile {
+  std::string path = {};  // relative to the volume
+  std::string data = {};
+  int mode = 0644;
+};
+
+enum class VolumeKind { kEmptyDir, kFiles, kHostPath };
+
+struct Volume {
+  std::string name = {};
+  VolumeKind kind = VolumeKind::kEmptyDir;
+  std::vector<VolumeFile> files = {};  // kFiles
+  std::string host_path = {};          // kHostPath
+  std::string host_type = {};          // Directory, DirectoryOrCreate, File, FileOrCreate or empty
+};
+
+// Why volumes cannot be had: kNotFound while something they refer to is missing (try again),
+// kInvalid for what will not get better by waiting.
+// `environment` gives pod and lookup; its container is not used.
+Result<std::vector<Volume>> plan_volumes(const EnvironmentInput& environment);
+
+// Makes the volume under the pod's folder and returns the path to mount. Again with other files:
+// swaps them; with the same ones: changes nothing. `hidden` are folders that no pod may mount.
+Result<std::string> make_volume(const std::string& pod_folder, const Volume& volume,
+                                const std::vector<std::string>& hidden);
+
+// The container's volumeMounts, given where each volume is. subPath cannot leave its volume.
+Result<std::vector<Mount>> container_mounts(const json::value& container,
+                                            const std::map<std::string, std::string>& volumes,
+                                            const Variables& variables);
+
+// Relative, not empty, and no component is "..".
+bool stays_inside(std::string_view path);
+
+}  // namespace skiff::node

@@ -1,0 +1,184 @@
+#include "node/volumes.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace skiff::node {
+namespace {
+
+namespace fs = std::filesystem;
+
+json::value parse(std::string_view text) {
+  auto parsed = json::parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return *parsed;
+}
+
+Result<json::value> lookup(SourceKind kind, std::string_view name) {
+  if (kind == SourceKind::kConfigMap && name == "map") {
+    return parse(R"({"data":{"a":"1","b":"2"}})");
+  }
+  return fail(Code::kNotFound, "nothing");
+}
+
+Result<std::vector<Volume>> plan(std::string_view volume) {
+  const json::value pod =
+      parse(R"({"metadata":{"name":"p","labels":{"k":"v"}},"spec":{"volumes":[)" +
+            std::string(volume) + "]}}");
+  const json::value container = json::object();
+  return plan_volumes({.pod = pod, .container = container, .lookup = lookup});
+}
+
+class VolumesTest : public testing::Test {
+ protected:
+  VolumesTest() {
+    char pattern[] = "/tmp/skiff-volumes-XXXXXX";
+    folder_ = ::mkdtemp(pattern);
+  }
+  ~VolumesTest() override {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+  static std::string read(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+  std::string folder_;
+};
+
+TEST(VolumePlan, ChoosesRenamesAndSetsModes) {
+  const auto all = plan(R"({"name":"v","configMap":{"name":"map","defaultMode":256}})");
+  ASSERT_TRUE(all);
+  ASSERT_EQ((*all)[0].files.size(), 2U);
+  EXPECT_EQ((*all)[0].files[0].mode, 0400);
+  const auto some = plan(
+      R"({"name":"v","configMap":{"name":"map","items":[{"key":"b","path":"x/y","mode":384}]}})");
+  ASSERT_TRUE(some);
+  ASSERT_EQ((*some)[0].files.size(), 1U);
+  EXPECT_EQ((*some)[0].files[0].path, "x/y");
+  EXPECT_EQ((*some)[0].files[0].data, "2");
+  EXPECT_EQ((*some)[0].files[0].mode, 0600);
+}
+
+TEST(VolumePlan, ProjectsSeveralSourcesIntoOne) {
+  const auto planned = plan(R"({"name":"v","projected":{"sources":[{"configMap":{"name":"map"}},
+      {"downwardAPI":{"items":[{"path":"labels","fieldRef":{"fieldPath":"metadata.labels"}}]}}]}})");
+  ASSERT_TRUE(planned) << planned.error().message;
+  ASSERT_EQ((*planned)[0].files.size(), 3U);
+  EXPECT_EQ((*planned)[0].files[2].data, "k=\"v\"");
+}
+
+struct Case {
+  std::string_view sentence;
+  std::string_view volume;
+  Code code;
+  std::string_view message;
+};
+
+TEST(VolumePlan, SaysWhatIsMissingOrUnknown) {
+  const Case kCases[] = {
+      {"a missing config map may come", R"({"name":"v","configMap":{"name":"no"}})",
+       Code::kNotFound, "configmap \"no\" not found"},
+      {"a missing key may come",
+       R"({"name":"v","configMap":{"name":"map","items":[{"key":"z","path":"z"}]}})",
+       Code::kNotFound, "has no key \"z\""},
+      {"a path that leaves the volume is refused",
+       R"({"name":"v","configMap":{"name":"map","items":[{"key":"a","path":"../x"}]}})",
+       Code::kInvalid, "would leave the volume"},
+      {"an unknown type is named", R"({"name":"v","nfs":{"server":"s"}})", Code::kInvalid,
+       "of type nfs"},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.sentence);
+    const auto planned = plan(c.volume);
+    ASSERT_FALSE(planned);
+    EXPECT_EQ(planned.error().code, c.code);
+    EXPECT_NE(planned.error().message.find(c.message), std::string::npos)
+        << planned.error().message;
+  }
+  EXPECT_TRUE(plan(R"({"name":"v","configMap":{"name":"no","optional":true}})"));
+}
+
+TEST_F(VolumesTest, FilesAreSwappedAsAWhole) {
+  Volume volume{.name = "v", .kind = VolumeKind::kFiles};
+  volume.files = {{"a", "1", 0640}, {"d/b", "2", 0644}};
+  const auto made = make_volume(folder_, volume, {});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(read(*made + "/a"), "1");
+  EXPECT_EQ(read(*made + "/d/b"), "2");
+  EXPECT_TRUE(fs::is_symlink(*made + "/..data"));
+  struct stat info = {};
+  ASSERT_EQ(::stat((*made + "/a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640U);
+
+  const fs::path before = fs::read_symlink(*made + "/..data");
+  ASSERT_TRUE(make_volume(folder_, volume, {}));
+  EXPECT_EQ(fs::read_symlink(*made + "/..data"), before) << "nothing changed, nothing swapped";
+
+  volume.files = {{"a", "new", 0640}, {"c", "3", 0644}};
+  ASSERT_TRUE(make_volume(folder_, volume, {}));
+  EXPECT_NE(fs::read_symlink(*made + "/..data"), before);
+  EXPECT_EQ(read(*made + "/a"), "new");
+  EXPECT_EQ(read(*made + "/c"), "3");
+  EXPECT_FALSE(fs::exists(*made + "/d")) << "what is gone is gone";
+  EXPECT_FALSE(fs::exists(fs::path(*made) / before));
+}
+
+TEST_F(VolumesTest, AnEmptyDirIsWritableByAnyUser) {
+  const auto made = make_volume(folder_, {.name = "v"}, {});
+  ASSERT_TRUE(made);
+  struct stat info = {};
+  ASSERT_EQ(::stat(made->c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0777U);
+}
+
+TEST_F(VolumesTest, HostPathsAreCheckedAndSkiffsDataIsHidden) {
+  const auto host = [&](const std::string& path, const std::string& type) {
+    return make_volume(
+        folder_, {.name = "h", .kind = VolumeKind::kHostPath, .host_path = path, .host_type = type},
+        {folder_ + "/data"});
+  };
+  EXPECT_TRUE(host(folder_ + "/new", "DirectoryOrCreate"));
+  EXPECT_TRUE(host(folder_ + "/file", "FileOrCreate"));
+  EXPECT_FALSE(host(folder_ + "/file", "Directory"));
+  EXPECT_FALSE(host(folder_ + "/none", ""));
+  EXPECT_FALSE(host("relative", ""));
+  fs::create_directories(folder_ + "/data/pki");
+  fs::create_symlink(folder_ + "/data", folder_ + "/link");
+  for (const char* path : {"/data", "/data/pki", "/link", "/link/pki", ""}) {
+    EXPECT_FALSE(host(folder_ + path, "")) << path;
+  }
+  EXPECT_FALSE(host("/", ""));
+}
+
+TEST_F(VolumesTest, ASubPathCannotLeaveItsVolume) {
+  const std::string volume = folder_ + "/v";
+  fs::create_directories(volume + "/in");
+  fs::create_directory_symlink("/etc", volume + "/out");
+  fs::create_directory_symlink("in", volume + "/alias");
+  const auto mount = [&](const std::string& sub) {
+    return container_mounts(
+        parse(R"({"volumeMounts":[{"name":"v","mountPath":"/m","subPath":")" + sub + R"("}]})"),
+        {{"v", volume}}, {});
+  };
+  EXPECT_EQ(mount("in")->at(0).source, volume + "/in");
+  EXPECT_EQ(mount("alias")->at(0).source, volume + "/in");
+  EXPECT_EQ(mount("fresh/deep")->at(0).source, volume + "/fresh/deep");
+  EXPECT_TRUE(fs::is_directory(volume + "/fresh/deep"));
+  for (const char* bad : {"..", "in/../../x", "/etc", "out", "out/x"})
+    EXPECT_FALSE(mount(bad)) << bad;
+}
+
+TEST_F(VolumesTest, AMountOfAVolumeThatIsNotThereIsAnError) {
+  const auto mounts =
+      container_mounts(parse(R"({"volumeMounts":[{"name":"w","mountPath":"/m"}]})"), {}, {});
+  ASSERT_FALSE(mounts);
+  EXPECT_NE(mounts.error().message.find("\"w\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace skiff::node

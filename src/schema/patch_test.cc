@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+
+#include "base/limits.h"
+#include "schema/json_patch.h"
+#include "schema/merge_patch.h"
+#include "schema/strategic_merge.h"
+
+namespace skiff::schema {
+namespace {
+
+TEST(JsonPatch, Applies) {
+  struct Case {
+    const char* name;
+    const char* document;
+    const char* patch;
+    const char* result;  // null: refused
+  };
+  const Case cases[] = {
+      {"add a member", R"({"a":1})", R"([{"op":"add","path":"/b","value":2}])", R"({"a":1,"b":2})"},
+      {"add in the middle", R"({"a":[1,3]})", R"([{"op":"add","path":"/a/1","value":2}])",
+       R"({"a":[1,2,3]})"},
+      {"add at the end", R"({"a":[1]})", R"([{"op":"add","path":"/a/-","value":2}])",
+       R"({"a":[1,2]})"},
+      {"add null", R"({})", R"([{"op":"add","path":"/a","value":null}])", R"({"a":null})"},
+      {"remove", R"({"a":1,"b":2,"c":3})", R"([{"op":"remove","path":"/a"}])", R"({"b":2,"c":3})"},
+      {"remove an item", R"({"a":[1,2,3]})", R"([{"op":"remove","path":"/a/1"}])",
+       R"({"a":[1,3]})"},
+      {"replace", R"({"a":1})", R"([{"op":"replace","path":"/a","value":2}])", R"({"a":2})"},
+      {"replace the whole", R"({"a":1})", R"([{"op":"replace","path":"","value":[]}])", "[]"},
+      {"move", R"({"a":{"x":1},"b":{}})", R"([{"op":"move","from":"/a/x","path":"/b/y"}])",
+       R"({"a":{},"b":{"y":1}})"},
+      {"copy", R"({"a":{"x":1}})", R"([{"op":"copy","from":"/a","path":"/b"}])",
+       R"({"a":{"x":1},"b":{"x":1}})"},
+      {"test", R"({"a":1})", R"([{"op":"test","path":"/a","value":1}])", R"({"a":1})"},
+      {"escaped names", R"({"a/b":{"c~d":1}})", R"([{"op":"remove","path":"/a~1b/c~0d"}])",
+       R"({"a/b":{}})"},
+      {"a test that fails", R"({"a":1})", R"([{"op":"test","path":"/a","value":2}])", nullptr},
+      {"no such member", R"({})", R"([{"op":"remove","path":"/a"}])", nullptr},
+      {"no such parent", R"({})", R"([{"op":"add","path":"/a/b","value":1}])", nullptr},
+      {"past the end", R"({"a":[]})", R"([{"op":"add","path":"/a/1","value":1}])", nullptr},
+      {"an index with a leading zero", R"({"a":[1]})", R"([{"op":"remove","path":"/a/00"}])",
+       nullptr},
+      {"into itself", R"({"a":{}})", R"([{"op":"move","from":"/a","path":"/a/b"}])", nullptr},
+      {"an unknown operation", R"({})", R"([{"op":"burn","path":"/a"}])", nullptr},
+      {"no value", R"({})", R"([{"op":"add","path":"/a"}])", nullptr},
+      {"no path", R"({})", R"([{"op":"add","value":1}])", nullptr},
+      {"a bad escape", R"({})", R"([{"op":"add","path":"/~2","value":1}])", nullptr},
+      {"no list", R"({})", R"({"op":"add"})", nullptr},
+      {"remove the whole", R"({"a":1})", R"([{"op":"remove","path":""}])", "null"},
+  };
+  for (const Case& c : cases) {
+    const auto got = apply_json_patch(*json::parse(c.document), *json::parse(c.patch));
+    ASSERT_EQ(got.has_value(), c.result != nullptr) << c.name;
+    if (got) EXPECT_EQ(json::serialize(*got), c.result) << c.name;
+  }
+}
+
+TEST(JsonPatch, IsBounded) {
+  json::array many;
+  for (std::size_t i = 0; i <= limits::kJsonPatchOperations; ++i) {
+    many.push_back(json::object{{"op", "test"}, {"path", ""}, {"value", nullptr}});
+  }
+  EXPECT_EQ(apply_json_patch(nullptr, many).error().code, Code::kTooLarge);
+  json::array doubling;
+  for (int i = 0; i < 60; ++i) {
+    doubling.push_back(
+        json::object{{"op", "copy"}, {"from", ""}, {"path", "/x" + std::to_string(i)}});
+  }
+  EXPECT_EQ(apply_json_patch(*json::parse(R"({"a":1})"), doubling).error().code, Code::kTooLarge);
+}
+
+TEST(MergePatch, Applies) {
+  json::value v = *json::parse(R"({"a":{"b":1,"c":2},"d":[1],"e":5})");
+  apply_merge_patch(v,
+                    *json::parse(R"({"a":{"b":null,"x":{"y":null,"z":1}},"d":[2],"e":{"f":1}})"));
+  EXPECT_EQ(json::serialize(v), R"({"a":{"c":2,"x":{"z":1}},"d":[2],"e":{"f":1}})");
+}
+
+TEST(MergePatch, MadePatchLeadsThere) {
+  const json::value from = *json::parse(R"({"a":{"b":1,"c":2},"d":[1],"e":5})");
+  const json::value to = *json::parse(R"({"a":{"c":3},"d":[1],"f":{"g":1}})");
+  const json::value patch = make_merge_patch(from, to);
+  EXPECT_EQ(json::serialize(patch), R"({"a":{"c":3,"b":null},"f":{"g":1},"e":null})");
+  json::value v = from;
+  apply_merge_patch(v, patch);
+  EXPECT_EQ(v, to);
+  EXPECT_EQ(json::serialize(make_merge_patch(from, from)), "{}");
+}
+
+constexpr std::string_view kDefinitions = R"(test.Pod object
+ args [s]
+ containers [@test.Container] pk=name ps=merge
+ finalizers [s] ps=merge
+ labels {s}
+ volumes [@test.Volume] pk=name ps=merge,retainKeys
+test.Container object
+ env [@test.Env] pk=name ps=merge
+ image s
+ name s
+test.Env object
+ name s
+ value s
+test.Volume object
+ emptyDir o
+ hostPath o
+ name s
+)";
+
+TEST(StrategicMerge, Applies) {
+  struct Case {
+    const char* name;
+    const char* document;
+    const char* patch;
+    const char* result;  // null: refused
+  };
+  const Case cases[] = {
+      {"items merge by key",
+       R"({"containers":[{"name":"a","image":"1"},{"name":"b","image":"1"}]})",
+       R"({"containers":[{"name":"b","image":"2"},{"name":"c","image":"3"}]})",
+       R"({"containers":[{"name":"a","image":"1"},{"name":"b","image":"2"},{"name":"c","image":"3"}]})"},
+      {"items merge below items",
+       R"({"containers":[{"name":"a","env":[{"name":"X","value":"1"},{"name":"Y","value":"1"}]}]})",
+       R"({"containers":[{"name":"a","env":[{"name":"Y","value":"2"}]}]})",
+       R"({"containers":[{"name":"a","env":[{"name":"X","value":"1"},{"name":"Y","value":"2"}]}]})"},
+      {"an item is deleted", R"({"containers":[{"name":"a"},{"name":"b"}]})",
+       R"({"containers":[{"name":"a","$patch":"delete"}]})", R"({"containers":[{"name":"b"}]})"},
+      {"a list is replaced", R"({"containers":[{"name":"a"},{"name":"b"}]})",
+       R"({"containers":[{"$patch":"replace"},{"name":"c"}]})", R"({"containers":[{"name":"c"}]})"},
+      {"a map is replaced", R"({"labels":{"a":"1","b":"2"}})",
+       R"({"labels":{"$patch":"replace","c":"3"}})", R"({"labels":{"c":"3"}})"},
+      {"null removes", R"({"labels":{"a":"1","b":"2"}})", R"({"labels":{"a":null,"z":null}})",
+       R"({"labels":{"b":"2"}})"},
+      {"a plain list is replaced", R"({"args":["a"]})", R"({"args":["b"]})", R"({"args":["b"]})"},
+      {"a list of scalars merges where the schema says so", R"({"finalizers":["a"]})",
+       R"({"finalizers":["b","a"]})", R"({"finalizers":["a","b"]})"},
+      {"scalars are deleted", R"({"finalizers":["a","b"]})",
+       R"({"$deleteFromPrimitiveList/finalizers":["a"]})", R"({"finalizers":["b"]})"},
+      {"retained keys", R"({"volumes":[{"name":"v","emptyDir":{}}]})",
+       R"({"volumes":[{"name":"v","hostPath":{"p":"/"},"$retainKeys":["name","hostPath"]}]})",
+       R"({"volumes":[{"name":"v","hostPath":{"p":"/"}}]})"},
+      {"an order for a merged list", R"({"containers":[{"name":"a"},{"name":"s"},{"name":"b"}]})",
+       R"({"containers":[{"name":"c"}],"$setElementOrder/containers":[{"name":"b"},{"name":"c"},{"name":"a"}]})",
+       R"({"containers":[{"name":"s"},{"name":"b"},{"name":"c"},{"name":"a"}]})"},
+      {"an order alone", R"({"containers":[{"name":"a"},{"name":"b"}]})",
+       R"({"$setElementOrder/containers":[{"name":"b"},{"name":"a"}]})",
+       R"({"containers":[{"name":"b"},{"name":"a"}]})"},
+      {"into nothing", R"({})",
+       R"({"containers":[{"name":"a","env":[{"name":"X"}]}],"labels":{"x":null}})",
+       R"({"containers":[{"name":"a","env":[{"name":"X"}]}],"labels":{}})"},
+      {"an item without its key", R"({})", R"({"containers":[{"image":"x"}]})", nullptr},
+      {"an unknown directive", R"({})", R"({"$patch":"burn"})", nullptr},
+      {"a directive of a wrong type", R"({"a":[]})", R"({"$retainKeys":1})", nullptr},
+      {"no object", R"({})", R"([])", nullptr},
+  };
+  const Registry registry(kDefinitions);
+  const SchemaPtr pod = registry.find("test.Pod");
+  for (const Case& c : cases) {
+    const auto got =
+        apply_strategic_merge(registry, *pod, *json::parse(c.document), *json::parse(c.patch));
+    ASSERT_EQ(got.has_value(), c.result != nullptr) << c.name;
+    if (got) EXPECT_EQ(json::serialize(*got), c.result) << c.name;
+  }
+}
+
+}  // namespace
+}  // namespace skiff::schema

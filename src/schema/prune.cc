@@ -1,0 +1,159 @@
+#include "schema/prune.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/limits.h"
+#include "base/strings.h"
+#include "schema/causes.h"
+
+namespace skiff::schema {
+namespace {
+
+const Schema& metadata_place() {
+  static const Schema kPlace{.ref = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"};
+  return kPlace;
+}
+
+class Pruner {
+ public:
+  explicit Pruner(const Registry& registry) : registry_(registry) {}
+
+  void run(const Schema& place, json::value& v, const std::string& path, bool resource,
+           std::size_t depth) {
+    if (depth > limits::kJsonDepth) return;
+    SchemaPtr holder;
+    const Schema& s = registry_.resolve(place, holder);
+    resource = resource || s.embedded_resource;
+    if (json::array* a = v.if_array()) {
+      if (!s.items) return;
+      for (std::size_t i = 0; i < a->size(); ++i) {
+        run(*s.items, (*a)[i], child(path, i), false, depth + 1);
+      }
+      return;
+    }
+    json::object* o = v.if_object();
+    if (o == nullptr) return;
+    std::vector<std::string> unknown;
+    for (auto& member : *o) {
+      const std::string_view key = member.key();
+      const Schema* p = place_of(s, key, resource);
+      if (p != nullptr) {
+        run(*p, member.value(), child(path, key), false, depth + 1);
+      } else if (!s.preserve_unknown && !(resource && (key == "apiVersion" || key == "kind"))) {
+        unknown.emplace_back(key);
+      }
+    }
+    for (const std::string& key : unknown) {
+      o->stable_erase(o->find(key));
+      removed_.push_back(child(path, std::string_view(key)));
+    }
+  }
+
+  std::vector<std::string> take() { return std::move(removed_); }
+
+ private:
+  static const Schema* place_of(const Schema& s, std::string_view key, bool resource) {
+    // A CRD can at most restrict the name; what metadata holds is not its to say.
+    if (resource && key == "metadata") return &metadata_place();
+    if (const Schema* p = s.property(key)) return p;
+    return s.additional.get();
+  }
+
+  const Registry& registry_;
+  std::vector<std::string> removed_;
+};
+
+// Walks JSON text and keeps, per open object, the keys seen.
+class DuplicateScan {
+ public:
+  explicit DuplicateScan(std::string_view text) : text_(text) {}
+
+  std::vector<std::string> run() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '{' || c == '[') {
+        levels_.push_back({.object = c == '{', .key_next = c == '{'});
+      } else if ((c == '}' || c == ']') && !levels_.empty()) {
+        levels_.pop_back();
+      } else if (c == ',' && !levels_.empty()) {
+        levels_.back().key_next = levels_.back().object;
+        ++levels_.back().index;
+      } else if (c == '"') {
+        take_string();
+        continue;
+      }
+      ++at_;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  struct Level {
+    bool object = false;
+    bool key_next = false;
+    std::size_t index = 0;
+    std::string key = {};
+    std::set<std::string> seen = {};
+  };
+
+  void take_string() {
+    const std::size_t start = at_++;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    at_ = std::min(at_ + 1, text_.size());
+    if (levels_.empty() || !levels_.back().key_next) return;
+    Level& level = levels_.back();
+    level.key_next = false;
+    const Result<json::value> key = json::parse(text_.substr(start, at_ - start));
+    if (!key || !key->is_string()) return;
+    level.key = json::view(key->get_string());
+    if (!level.seen.insert(level.key).second) found_.push_back(path());
+  }
+
+  std::string path() const {
+    std::string out;
+    for (const Level& level : levels_) {
+      out = level.object ? child(out, std::string_view(level.key)) : child(out, level.index);
+    }
+    return out;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<Level> levels_;
+  std::vector<std::string> found_;
+};
+
+}  // namespace
+
+std::vector<std::string> prune(const Registry& registry, const Schema& schema,
+                               json::value& object) {
+  Pruner pruner(registry);
+  pruner.run(schema, object, {}, true, 0);
+  return pruner.take();
+}
+
+std::vector<std::string> duplicate_fields(std::string_view json_text) {
+  return DuplicateScan(json_text).run();
+}
+
+std::vector<std::string> field_warnings(const std::vector<std::string>& unknown,
+                                        const std::vector<std::string>& duplicated) {
+  std::vector<std::string> out;
+  for (const std::string& path : unknown) out.push_back(fmt::format("unknown field \"{}\"", path));
+  for (const std::string& path : duplicated) {
+    out.push_back(fmt::format("duplicate field \"{}\"", path));
+  }
+  return out;
+}
+
+Error strict_error(std::string_view kind, std::string_view version,
+                   const std::vector<std::string>& warnings) {
+  return {.code = Code::kBadRequest,
+          .message = fmt::format(
+              "{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}", kind,
+              version, join(warnings, ", "))};
+}
+
+}  // namespace skiff::schema

@@ -1,0 +1,31 @@
+// Fields that a schema does not know, and fields given twice.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "schema/registry.h"
+#include "schema/schema.h"
+
+namespace skiff::schema {
+
+// Removes what the schema does not know and gives the paths of what was removed, for
+// fieldValidation. apiVersion, kind and metadata of the object itself and of embedded ones are
+// known always.
+std::vector<std::string> prune(const Registry& registry, const Schema& schema, json::value& object);
+
+// Paths of keys that stand twice in one object of a JSON text. The text must have been parsed
+// before.
+std::vector<std::string> duplicate_fields(std::string_view json_text);
+
+// `unknown field "spec.a"` and `duplicate field "spec.b"`: the texts of warnings, and joined the
+// reason of a strict refusal.
+std::vector<std::string> field_warnings(const std::vector<std::string>& unknown,
+                                        const std::vector<std::string>& duplicated);
+Error strict_error(std::string_view kind, std::string_view version,
+                   const std::vector<std::string>& warnings);
+
+}  // namespace skiff::schema

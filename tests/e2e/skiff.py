@@ -1,0 +1,175 @@
+"""Starts and drives a real Skiff for the tests."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("SKIFF_BIN", str(ROOT / "build" / "skiff"))
+KUBECTL = None
+
+
+def kubectl_path():
+    global KUBECTL
+    if KUBECTL is None:
+        KUBECTL = subprocess.run([ROOT / "tools" / "kubectl"], capture_output=True, text=True,
+                                 check=True).stdout.strip()
+    return KUBECTL
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(what, seconds=30, every=0.05):
+    """The first true value of `what()`; fails with its last value after `seconds`."""
+    end = time.monotonic() + seconds
+    value = what()
+    while not value:
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what.__name__ if hasattr(what, '__name__') else what}; last: {value!r}")
+        time.sleep(every)
+        value = what()
+    return value
+
+
+class Skiff:
+    """One Skiff with its own data folder and ports."""
+
+    def __init__(self, *up_options):
+        self.data = tempfile.mkdtemp(prefix="skiff-e2e-")
+        self.https, self.http = free_port(), free_port()
+        self.up_options = list(up_options)
+        self.home = tempfile.mkdtemp(prefix="skiff-e2e-home-")
+
+    def environment(self):
+        env = dict(os.environ, SKIFF_HOME=self.data, KUBECONFIG=f"{self.data}/kubeconfig",
+                   HOME=self.home, NO_COLOR="1")
+        return env
+
+    def start(self):
+        self.run("up", "-d", "--https", f"127.0.0.1:{self.https}", "--http", f"127.0.0.1:{self.http}",
+                 *self.up_options)
+        return self
+
+    def pid(self):
+        return int((pathlib.Path(self.data) / "lock").read_text())
+
+    def kill(self):
+        """kill -9, and wait until the process is really gone."""
+        pid = self.pid()
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not alive(pid), 10, 0.002)
+
+    def stop(self):
+        self.run("down", check=False)
+        shutil.rmtree(self.data, ignore_errors=True)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def run(self, *arguments, check=True, stdin=None, timeout=120):
+        done = subprocess.run([BINARY, *arguments], env=self.environment(), input=stdin,
+                              capture_output=True, text=True, timeout=timeout)
+        if check and done.returncode:
+            raise AssertionError(f"skiff {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def kubectl(self, *arguments, check=True, stdin=None, timeout=120):
+        done = subprocess.run([kubectl_path(), *arguments], env=self.environment(), input=stdin,
+                              capture_output=True, text=True, timeout=timeout)
+        if check and done.returncode:
+            raise AssertionError(f"kubectl {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def kubectl_popen(self, *arguments):
+        return subprocess.Popen([kubectl_path(), *arguments], env=self.environment(), text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def token(self):
+        return self.run("token").stdout.strip()
+
+    def request(self, method, path, body=None, token=None, headers=None):
+        """(status, JSON or text) over the plain listener."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.http}{path}", method=method,
+                                         data=None if body is None else json.dumps(body).encode())
+        request.add_header("Content-Type", "application/json")
+        for name, value in (headers or {}).items():
+            request.add_header(name, value)
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                status, text = answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            status, text = error.code, error.read().decode()
+        try:
+            return status, json.loads(text)
+        except ValueError:
+            return status, text
+
+    def get(self, path):
+        status, body = self.request("GET", path)
+        return body if status == 200 else None
+
+    def pod(self, name, ns="default"):
+        return self.get(f"/api/v1/namespaces/{ns}/pods/{name}")
+
+    def pods(self, ns="default", selector=""):
+        query = f"?labelSelector={selector}" if selector else ""
+        return self.get(f"/api/v1/namespaces/{ns}/pods{query}")["items"]
+
+    def job(self, plural, name, ns="default"):
+        return self.get(f"/apis/kubeflow.org/v1/namespaces/{ns}/{plural}/{name}")
+
+    def wait_phase(self, name, phase, ns="default", seconds=30):
+        def reached():
+            pod = self.pod(name, ns)
+            return pod and pod["status"].get("phase") == phase and pod
+        return wait_for(reached, seconds)
+
+    def wait_job(self, plural, name, state, ns="default", seconds=60):
+        def reached():
+            job = self.job(plural, name, ns)
+            conditions = (job or {}).get("status", {}).get("conditions", [])
+            return any(c["type"] == state and c["status"] == "True" for c in conditions) and job
+        return wait_for(reached, seconds)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def pod_manifest(name, command, **more):
+    spec = {"containers": [{"name": "main", "image": "skiff.dev/host", "command": command}],
+            "restartPolicy": "Never"}
+    spec.update(more)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def tfjob(name, command, roles, **spec):
+    template = {"spec": {"containers": [{"name": "tensorflow", "image": "skiff.dev/host", "command": command}]}}
+    replicas = {role: {"replicas": n, "restartPolicy": "OnFailure", "template": template}
+                for role, n in roles.items()}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name},
+            "spec": {"tfReplicaSpecs": replicas, **spec}}
+
+
+def pytorchjob(name, command, workers, **spec):
+    template = {"spec": {"containers": [{"name": "pytorch", "image": "skiff.dev/host", "command": command}]}}
+    replicas = {"Master": {"replicas": 1, "restartPolicy": "OnFailure", "template": template}}
+    if workers:
+        replicas["Worker"] = {"replicas": workers, "restartPolicy": "OnFailure", "template": template}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name},
+            "spec": {"pytorchReplicaSpecs": replicas, **spec}}

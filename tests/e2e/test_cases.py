@@ -1,0 +1,43 @@
+"""Manifests of users, unchanged, with their images mapped to this machine."""
+import os
+import shutil
+
+import pytest
+
+from skiff import ROOT, Skiff, wait_for
+
+CASES = ROOT / "tests" / "cases"
+
+
+@pytest.fixture
+def bare():
+    """A Skiff that maps no image by itself."""
+    server = Skiff().start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bin_with_python(tmp_path):
+    """The manifest says `python`; Debian has only python3."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    os.symlink(shutil.which("python3"), folder / "python")
+    return folder
+
+
+def test_tfjob_v1_runs_unchanged(bare, bin_with_python):
+    bare.kubectl("create", "namespace", "your-user-namespace")
+    bare.kubectl("create", "-f", str(CASES / "tfjob-v1.yaml"))
+
+    def jobs():
+        return bare.get("/apis/kubeflow.org/v1/namespaces/your-user-namespace/tfjobs")["items"]
+    name = wait_for(jobs)[0]["metadata"]["name"]
+    assert name.startswith("tfjob") and len(name) == 10
+    # Before anybody says what the image is, the pods wait and say what to do.
+    wait_for(lambda: "image map" in bare.run("why", f"tfjob/{name}", "-n", "your-user-namespace").stdout)
+    bare.run("image", "map", "gcr.io/your-project/*", "--host", "--workdir", str(CASES),
+             "--env", f"PATH={bin_with_python}:/usr/local/bin:/usr/bin:/bin")
+    bare.wait_job("tfjobs", name, "Succeeded", ns="your-user-namespace", seconds=180)
+    log = bare.run("logs", f"tfjob/{name}", "-n", "your-user-namespace").stdout
+    assert "step 1000/1000" in log and "done" in log

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Writes src/api/builtin.schema from the OpenAPI v3 documents of Kubernetes.
+
+  tools/gen_schema.py DIR > src/api/builtin.schema
+
+DIR is api/openapi-spec/v3 of the Go module k8s.io/kubernetes at VERSION; get it with
+`go mod download -json k8s.io/kubernetes@VERSION`. Only facts are taken: names, types, list and patch
+properties. To serve another kind, add its definition to ROOTS and run this again.
+The form of the output is described in src/schema/definitions.h.
+"""
+import glob
+import json
+import os
+import sys
+
+VERSION = "v1.34.4"
+CORE = "io.k8s.api.core.v1."
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+ROOTS = [
+    CORE + name
+    for name in ("Binding ConfigMap Event Namespace Node Pod PodTemplateSpec Secret Service "
+                 "ServiceAccount").split()
+] + [META + name for name in "DeleteOptions ObjectMeta Status".split()] + [
+    "io.k8s.api.coordination.v1.Lease",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+]
+REF = "#/components/schemas/"
+SCALARS = {"string": "s", "integer": "i", "number": "n", "boolean": "b"}
+
+
+def reference(schema):
+    for one in [schema] + schema.get("allOf", []):
+        if "$ref" in one:
+            return one["$ref"][len(REF):]
+    return None
+
+
+def type_of(schema):
+    """The type word of one place; adds nothing but facts."""
+    name = reference(schema)
+    if name:
+        return "@" + name
+    kind = schema.get("type")
+    if kind == "array":
+        return "[" + type_of(schema["items"]) + "]"
+    if kind == "object" and "additionalProperties" in schema:
+        return "{" + type_of(schema["additionalProperties"]) + "}"
+    if kind == "object":
+        return "object" if schema.get("properties") else "o"
+    if kind in SCALARS:
+        return SCALARS[kind] + (":" + schema["format"] if schema.get("format") else "")
+    if schema.get("format") == "int-or-string":
+        return "int-or-string"
+    if {one.get("type") for one in schema.get("oneOf", [])} == {"string", "number"}:
+        return "quantity"
+    return "x"
+
+
+def keywords(schema):
+    out = []
+    # A default that is empty says only that a Go struct has a zero value.
+    if schema.get("default") not in (None, {}, "", 0, False):
+        out.append("default=" + json.dumps(schema["default"], separators=(",", ":")))
+    if schema.get("x-kubernetes-list-type", "atomic") != "atomic":
+        out.append("lt=" + schema["x-kubernetes-list-type"])
+    if "x-kubernetes-list-map-keys" in schema:
+        out.append("lk=" + ",".join(schema["x-kubernetes-list-map-keys"]))
+    if schema.get("x-kubernetes-map-type") == "atomic":
+        out.append("mt=atomic")
+    if "x-kubernetes-patch-merge-key" in schema:
+        out.append("pk=" + schema["x-kubernetes-patch-merge-key"])
+    if "x-kubernetes-patch-strategy" in schema:
+        out.append("ps=" + schema["x-kubernetes-patch-strategy"])
+    return out
+
+
+def references(schema):
+    """Every definition that a schema names."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("$ref"), str):
+            yield schema["$ref"][len(REF):]
+        schema = schema.values()
+    elif not isinstance(schema, list):
+        return
+    for inner in schema:
+        yield from references(inner)
+
+
+def lines(name, schema):
+    yield " ".join([name, type_of(schema)] + keywords(schema))
+    required = schema.get("required", [])
+    for key, place in sorted(schema.get("properties", {}).items()):
+        mark = "!" if key in required else ""
+        yield " " + " ".join([key + mark, type_of(place)] + keywords(place))
+
+
+def main():
+    definitions = {}
+    for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.json"))):
+        with open(path, encoding="utf-8") as file:
+            definitions.update(json.load(file).get("components", {}).get("schemas", {}))
+    wanted, todo = set(), list(ROOTS)
+    while todo:
+        name = todo.pop()
+        if name not in wanted:
+            wanted.add(name)
+            todo.extend(references(definitions[name]))
+    print(f"# Made by tools/gen_schema.py from k8s.io/kubernetes {VERSION}.")
+    for name in sorted(wanted):
+        print("\n".join(lines(name, definitions[name])))
+
+
+main()
