@@ -18,13 +18,16 @@ Framework framework() {
               .singular = job.singular,
               .categories = {"all"},
               .has_status = true,
+              .schema = "org.kubeflow." + job.resource.version + "." + job.resource.kind,
               .columns =
                   {{.name = "State", .type = "string", .json_path = ".status.conditions[-1:].type"},
                    {.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"}},
               .unconditional_update = false,
-              .validate = [](const json::value& object, const api::Admission& context) {
-                return validate_job(kJob(), object, context);
-              }}};
+              .validate =
+                  [](const json::value& object, const api::Admission& context) {
+                    return validate_job(kJob(), object, context);
+                  }},
+      .schema = schema::object_schema(job.spec_schema(), schema::build<JobStatus>())};
 }
 
 }  // namespace
@@ -34,6 +37,15 @@ std::vector<Framework> frameworks() {
       framework<tensorflow>(),
       framework<pytorch>(),
   };
+}
+
+const std::vector<const JobKind*>& job_kinds() {
+  static const std::vector<const JobKind*> kKinds = [] {
+    std::vector<const JobKind*> out;
+    for (const Framework& framework : frameworks()) out.push_back(framework.job);
+    return out;
+  }();
+  return kKinds;
 }
 
 }  // namespace skiff::training

@@ -16,5 +16,7 @@ struct Framework {
 };
 
 std::vector<Framework> frameworks();
+// The job kinds alone, for who only has to tell them apart.
+const std::vector<const JobKind*>& job_kinds();
 
 }  // namespace skiff::training

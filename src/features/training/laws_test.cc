@@ -1,0 +1,163 @@
+// The laws of controllers (control/testing/laws.h), held against random jobs of every kind.
+#include "control/testing/laws.h"
+
+#include <gtest/gtest.h>
+
+#include "features/training/engine/plan.h"
+#include "features/training/testing/checks.h"
+#include "features/training/testing/random_job.h"
+
+namespace skiff::training {
+namespace {
+
+using control::testing::LawCase;
+
+constexpr std::string_view kNamespace = "team";
+
+void must_write(client::Client& client, const client::Write& write) {
+  const Result<json::value> result = client.write(write);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+}
+
+void patch(client::Client& client, const api::Resource& resource, std::string_view name,
+           std::string_view subresource, json::value body) {
+  must_write(client, {.verb = client::Verb::kMergePatch,
+                      .resource = resource,
+                      .ns = std::string(kNamespace),
+                      .name = std::string(name),
+                      .subresource = std::string(subresource),
+                      .body = std::move(body)});
+}
+
+std::vector<Object> all(client::Client& client, const api::Resource& resource) {
+  return client.list(resource, {}, {})->items;
+}
+
+json::value pod_status(const JobKind& kind, std::string_view phase, std::int64_t code) {
+  json::value pod = testing::replica_pod("x", 0, phase);
+  if (phase != "Running") testing::set_exit_code(pod, kind.container, code);
+  return {{"status", pod.at("status")}};
+}
+
+// One pod moves on: it starts, or it ends, now and then with a failure.
+bool move_a_pod(const JobKind& kind, client::Client& client, Random& random) {
+  for (const Object& pod : all(client, pod_resource())) {
+    if (api::controller_of(*pod) == nullptr || api::deleting(*pod)) continue;
+    const std::string_view phase = json::get_string(*pod, {"status", "phase"});
+    if (phase == "Succeeded" || phase == "Failed") continue;
+    if (phase == "Running") {
+      const bool fails = random.chance(25);
+      const std::int64_t code = !fails ? 0 : random.chance(50) ? 1 : 137;
+      patch(client, pod_resource(), api::name(*pod), "status",
+            pod_status(kind, fails ? "Failed" : "Succeeded", code));
+    } else {
+      patch(client, pod_resource(), api::name(*pod), "status", pod_status(kind, "Running", 0));
+    }
+    return true;
+  }
+  return false;
+}
+
+// A person deletes a pod, suspends the job, or changes the number of workers.
+void meddle(const JobKind& kind, client::Client& client, const json::value& job, Random& random) {
+  const std::vector<Object> pods = all(client, pod_resource());
+  switch (random.below(3)) {
+    case 0: {
+      const json::value& pod = *pods[random.below(pods.size())];
+      if (api::controller_of(pod) == nullptr) return;
+      must_write(client, {.verb = client::Verb::kDelete,
+                          .resource = pod_resource(),
+                          .ns = std::string(kNamespace),
+                          .name = std::string(api::name(pod)),
+                          .body = json::object{}});
+      return;
+    }
+    case 1:
+      patch(client, kind.resource, api::name(job), "",
+            {{"spec", {{"runPolicy", json::object{{"suspend", true}}}}}});
+      return;
+    default:
+      patch(client, kind.resource, api::name(job), "",
+            {{"spec",
+              {{kind.replicas_field,
+                {{"Worker", json::object{{"replicas", testing::between(random, 1, 3)}}}}}}}});
+  }
+}
+
+bool step(const JobKind& kind, client::Client& client, Random& random) {
+  const std::vector<Object> jobs = all(client, kind.resource);
+  if (jobs.empty()) return false;
+  const json::value& job = *jobs.front();
+  if (!testing::job_finished(job)) {
+    if (json::get_bool(job, {"spec", "runPolicy", "suspend"}).value_or(false)) {
+      patch(client, kind.resource, api::name(job), "",
+            {{"spec", {{"runPolicy", json::object{{"suspend", false}}}}}});
+      return true;
+    }
+    if (random.chance(6)) {
+      meddle(kind, client, job, random);
+      return true;
+    }
+  }
+  return move_a_pod(kind, client, random);
+}
+
+testing::Complaint wrong_end(const JobKind& kind, client::Client& client) {
+  const std::vector<Object> pods = all(client, pod_resource());
+  bool stranger = false;
+  for (const Object& pod : pods) stranger = stranger || api::name(*pod) == "stranger";
+  if (!stranger) return "the pod of somebody else is gone";
+  for (const Object& job : all(client, kind.resource)) {
+    if (!testing::job_finished(*job)) return "the job has not come to its end";
+    const std::string_view policy = json::get_string(*job, {"spec", "runPolicy", "cleanPodPolicy"});
+    for (const Object& pod : pods) {
+      if (!api::controlled_by(*pod, api::uid(*job))) continue;
+      if (policy == "All") return "a pod is left although all should be gone";
+      const std::string_view phase = json::get_string(*pod, {"status", "phase"});
+      if (policy == "Running" && phase == "Running") return "a pod runs after the end";
+    }
+  }
+  return {};
+}
+
+LawCase make_case(const JobKind& kind) {
+  LawCase out;
+  out.controller = make_controller(kind);
+  out.arrange = [&kind](client::Client& client, Random& random) {
+    must_write(client, {.resource = kind.resource,
+                        .ns = std::string(kNamespace),
+                        .body = testing::random_job(kind, "mnist", random)});
+    // Looks like a worker and belongs to nobody.
+    json::value stranger = testing::replica_pod("worker", 0, "Running");
+    json::set(stranger, {"metadata", "name"}, "stranger");
+    stranger.at("metadata").as_object().erase("uid");
+    must_write(
+        client,
+        {.resource = pod_resource(), .ns = std::string(kNamespace), .body = std::move(stranger)});
+  };
+  out.step = [&kind](client::Client& client, Time, Random& random) {
+    return step(kind, client, random);
+  };
+  out.wrong = [&kind](client::Client& client) { return wrong_end(kind, client); };
+  out.never = [&kind](client::Client& client) -> std::optional<std::string> {
+    const std::vector<Object> pods = all(client, pod_resource());
+    for (const Object& job : all(client, kind.resource)) {
+      if (testing::Complaint complaint = testing::any_complaint(*job, pods)) return complaint;
+    }
+    return {};
+  };
+  out.cuts_max = 20;
+  return out;
+}
+
+void hold(const JobKind& kind) {
+  for (const std::string& sentence : control::testing::check_laws(make_case(kind), 20)) {
+    ADD_FAILURE() << sentence;
+  }
+}
+
+TEST(Laws, HoldForTFJobs) { hold(tensorflow()); }
+TEST(Laws, HoldForPyTorchJobs) { hold(pytorch()); }
+
+}  // namespace
+}  // namespace skiff::training
