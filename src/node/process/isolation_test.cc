@@ -1,6 +1,7 @@
 // What root pods may and may not see, and that nothing of them stays behind.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -124,6 +125,33 @@ TEST_F(IsolatedPod, AnImagesFilesReplaceTheMachines) {
   EXPECT_EQ(record.exit_code, 0) << record.message;
   EXPECT_EQ(output("p1", "main"), "bin\ndev\netc\nlib\nlib64\nproc\nsys\ntmp\nusr\n");
   EXPECT_FALSE(std::filesystem::exists(root + "/new"));
+}
+
+TEST_F(IsolatedPod, WhereThePodsFolderIsOnAnOverlayWritesGoToMemory) {
+  const std::string base = folder() + "/engine";
+  for (const char* name : {"/lower", "/upper", "/work", "/pods"}) {
+    std::filesystem::create_directories(base + name);
+  }
+  const std::string layers =
+      "lowerdir=" + base + "/lower,upperdir=" + base + "/upper,workdir=" + base + "/work";
+  ASSERT_EQ(::mount("overlay", (base + "/pods").c_str(), "overlay", 0, layers.c_str()), 0);
+  ProcessOptions there = options();
+  there.pods_folder = base + "/pods";
+  {
+    const auto other = make_process_runtime(there);
+    const auto made = other->start_sandbox({.pod_uid = "p1"});
+    EXPECT_TRUE(made) << made.error().message;
+    const auto started = other->start_container(
+        "p1", {.name = "main", .argv = {"sh", "-c", "mkdir /skiff-new && ls -d /skiff-new /etc"}});
+    EXPECT_TRUE(started) << started.error().message;
+    while (other->inspect("p1")->containers.at(0).state == ContainerState::kRunning) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(other->inspect("p1")->containers.at(0).exit_code, 0);
+    EXPECT_FALSE(std::filesystem::exists("/skiff-new"));
+    EXPECT_TRUE(other->remove_sandbox("p1"));
+  }
+  EXPECT_EQ(::umount((base + "/pods").c_str()), 0);
 }
 
 TEST_F(IsolatedPod, TooMuchMemoryIsAnOomKill) {

@@ -202,7 +202,12 @@ Result<void> mount_machine_root(const std::string& pod_folder) {
   Fd place(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!place.valid()) return os_failure("rootfs");
   if (!overlay_at("/", "0", place.get())) {
-    return bind_at("/", place.get(), {.read_only = true});
+    // The pod's folder cannot hold an upper layer (it is on an overlay itself, in a container
+    // engine say): writes then go to memory, and where that fails too there are none.
+    (void)::mount("tmpfs", "layers", "tmpfs", MS_NODEV, "mode=0700");
+    if (!overlay_at("/", "0", place.get())) {
+      return bind_at("/", place.get(), {.read_only = true});
+    }
   }
   place.reset(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!place.valid()) return os_failure("rootfs");

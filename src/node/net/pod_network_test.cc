@@ -1,0 +1,98 @@
+// In a network namespace of its own: the machine's links and settings are not touched.
+#include "node/net/pod_network.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "node/net/netlink.h"
+
+namespace skiff::node {
+namespace {
+
+const NetworkOptions kNetwork{
+    .bridge = "skt-bridge", .subnet = *parse_subnet("10.99.0.0/24"), .gateway = 0x0a630001};
+
+// A process in a network namespace of its own.
+class Neighbour {
+ public:
+  Neighbour() {
+    int ready[2];
+    EXPECT_EQ(::pipe(ready), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const char result = ::unshare(CLONE_NEWNET) == 0 ? 'y' : 'n';
+      (void)!::write(ready[1], &result, 1);
+      ::pause();
+      ::_exit(0);
+    }
+    char result = 0;
+    EXPECT_EQ(::read(ready[0], &result, 1), 1);
+    EXPECT_EQ(result, 'y');
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  ~Neighbour() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+std::string forwarding() {
+  std::string line;
+  std::ifstream file("/proc/sys/net/ipv4/ip_forward");
+  std::getline(file, line);
+  return line;
+}
+
+void set_up_and_take_down() {
+  ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+  ASSERT_TRUE(ensure_bridge(kNetwork));
+  const auto again = ensure_bridge(kNetwork);
+  ASSERT_TRUE(again) << "twice is fine: " << again.error().message;
+  const auto egress = ensure_egress(kNetwork);
+  EXPECT_EQ(forwarding(), "1");
+  if (::access("/usr/sbin/nft", X_OK) == 0) {
+    EXPECT_TRUE(egress) << egress.error().message;
+  } else {
+    EXPECT_NE(egress.error().message.find("nftables"), std::string::npos);
+  }
+  const Neighbour pod;
+  for (int round = 0; round < 2; ++round) {
+    const auto joined = connect_pod(kNetwork, "skt-pod", pod.pid(), 0x0a630002);
+    ASSERT_TRUE(joined) << "twice is fine: " << joined.error().message;
+  }
+  auto inside = Netlink::open_in(pod.pid());
+  ASSERT_TRUE(inside);
+  EXPECT_GT(*inside->find_link("eth0"), 0);
+  auto outside = Netlink::open();
+  ASSERT_TRUE(outside);
+  EXPECT_EQ(*outside->find_link("eth0"), 0) << "the thread came back";
+  EXPECT_GT(*outside->find_link("skt-pod"), 0);
+  ASSERT_TRUE(remove_link("skt-pod"));
+  ASSERT_TRUE(remove_link("skt-pod")) << "twice is fine";
+  EXPECT_EQ(*inside->find_link("eth0"), 0) << "a pair goes together";
+  ASSERT_TRUE(remove_network(kNetwork));
+  EXPECT_EQ(*outside->find_link(kNetwork.bridge), 0);
+}
+
+TEST(PodNetwork, IsSetUpAndTakenDownAndMayBeSetUpTwice) {
+  if (::geteuid() != 0) {
+    EXPECT_FALSE(ensure_bridge(kNetwork)) << "links are root's";
+    return;
+  }
+  // Namespaces belong to threads: this one's ends with it.
+  std::thread(set_up_and_take_down).join();
+}
+
+}  // namespace
+}  // namespace skiff::node
