@@ -117,7 +117,8 @@ TEST(Environment, ResolvesWhatTheContainerSays) {
           "optional":true}}}]})",
        "X", "(absent)"},
       {"a label by its key",
-       R"({"env":[{"name":"X","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['a.b/c']"}}}]})",
+       R"({"env":[{"name":"X","valueFrom":{"fieldRef":
+          {"fieldPath":"metadata.labels['a.b/c']"}}}]})",
        "X", "label"},
       {"the address of the pod",
        R"({"env":[{"name":"X","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}}]})", "X",

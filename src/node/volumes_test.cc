@@ -66,7 +66,8 @@ TEST(VolumePlan, ChoosesRenamesAndSetsModes) {
 
 TEST(VolumePlan, ProjectsSeveralSourcesIntoOne) {
   const auto planned = plan(R"({"name":"v","projected":{"sources":[{"configMap":{"name":"map"}},
-      {"downwardAPI":{"items":[{"path":"labels","fieldRef":{"fieldPath":"metadata.labels"}}]}}]}})");
+      {"downwardAPI":{"items":[{"path":"labels",
+        "fieldRef":{"fieldPath":"metadata.labels"}}]}}]}})");
   ASSERT_TRUE(planned) << planned.error().message;
   ASSERT_EQ((*planned)[0].files.size(), 3U);
   EXPECT_EQ((*planned)[0].files[2].data, "k=\"v\"");

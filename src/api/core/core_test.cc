@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+
+#include "api/apiextensions/crd.h"
+#include "api/core/config.h"
+#include "api/core/event.h"
+#include "api/core/namespace.h"
+#include "api/core/node.h"
+#include "api/core/service.h"
+
+namespace skiff::api {
+namespace {
+
+constexpr std::int64_t kNow = 1'700'000'300;  // 2023-11-14T22:18:20Z
+constexpr std::string_view kCreated = R"("creationTimestamp":"2023-11-14T22:17:20Z")";  // 60 s ago
+
+json::value parsed(const std::string& text) {
+  auto v = json::parse(text);
+  EXPECT_TRUE(v) << text;
+  return *v;
+}
+
+json::value defaulted(const Kind& kind, const std::string& text) {
+  json::value v = parsed(text);
+  kind.set_defaults(v);
+  return v;
+}
+
+std::vector<std::string> complaints(const Kind& kind, const std::string& text,
+                                    const json::value* old = nullptr) {
+  json::value v = parsed(text);
+  if (kind.set_defaults != nullptr) kind.set_defaults(v);
+  std::vector<std::string> out;
+  for (const Cause& c : kind.validate(v, {.old = old})) out.push_back(c.field + ": " + c.message);
+  return out;
+}
+
+std::string cells(const Kind& kind, const std::string& text) {
+  return json::serialize(kind.cells(parsed(text), kNow));
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(Namespace, IsActiveUntilDeleted) {
+  const json::value ns = defaulted(namespace_kind(), R"({"metadata":{"name":"a"}})");
+  EXPECT_EQ(json::serialize(ns),
+            R"({"metadata":{"name":"a","labels":{"kubernetes.io/metadata.name":"a"}},)"
+            R"("spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}})");
+  const json::value going = defaulted(
+      namespace_kind(),
+      R"({"metadata":{"name":"a","deletionTimestamp":"2023-11-14T22:17:20Z"},"spec":{}})");
+  EXPECT_EQ(json::find(going, {"spec", "finalizers"}), nullptr);
+}
+
+TEST(Service, Defaults) {
+  EXPECT_EQ(json::serialize(defaulted(service_kind(),
+                                      R"({"spec":{"clusterIP":"None","ports":[{"port":80}]}})")),
+            R"({"spec":{"clusterIP":"None","ports":[{"port":80,"protocol":"TCP","targetPort":80}],)"
+            R"("type":"ClusterIP","sessionAffinity":"None","internalTrafficPolicy":"Cluster",)"
+            R"("clusterIPs":["None"]}})");
+}
+
+TEST(Service, Rules) {
+  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"ports":[{"port":80}]}})"), Lines{});
+  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"clusterIP":"None"}})"), Lines{});
+  EXPECT_EQ(complaints(service_kind(), R"({"spec":{}})"), Lines{"spec.ports: Required value"});
+  EXPECT_EQ(complaints(service_kind(),
+                       R"({"spec":{"type":"Best","ports":[{"port":0},{"port":1,"name":"a"},
+                           {"port":1,"name":"a","protocol":"X"}]}})"),
+            (Lines{R"(spec.type: Unsupported value: "Best": supported values: "ClusterIP", )"
+                   R"("ExternalName", "LoadBalancer", "NodePort")",
+                   "spec.ports[0].name: Required value",
+                   "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+                   R"(spec.ports[2].name: Duplicate value: "a")",
+                   R"(spec.ports[2].protocol: Unsupported value: "X": supported values: "SCTP", )"
+                   R"("TCP", "UDP")"}));
+  const json::value old = parsed(R"({"spec":{"clusterIP":"10.0.0.1"}})");
+  EXPECT_EQ(
+      complaints(service_kind(), R"({"spec":{"clusterIP":"10.0.0.2","ports":[{"port":1}]}})", &old),
+      Lines{R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set)"});
+}
+
+TEST(Service, Cells) {
+  EXPECT_EQ(cells(service_kind(), R"({"metadata":{)" + std::string(kCreated) +
+                                      R"(},"spec":{"type":"NodePort","clusterIP":"10.0.0.1",
+    "selector":{"a":"b"},"ports":[{"port":80,"protocol":"TCP","nodePort":30000},
+    {"port":53,"protocol":"UDP"}]}})"),
+            R"(["NodePort","10.0.0.1","<none>","80:30000/TCP,53/UDP","60s","a=b"])");
+}
+
+TEST(ConfigMap, Rules) {
+  EXPECT_EQ(complaints(config_map_kind(), R"({"data":{"a.b":"x"},"binaryData":{"c":"AAEC"}})"),
+            Lines{});
+  const Lines bad =
+      complaints(config_map_kind(), R"({"data":{"a/b":"x","c":"y"},"binaryData":{"c":"?"}})");
+  ASSERT_EQ(bad.size(), 3u);
+  EXPECT_TRUE(bad[0].starts_with(R"(data[a/b]: Invalid value: "a/b": a valid config key must)"));
+  EXPECT_TRUE(bad[1].starts_with("binaryData[c]: Invalid value"));
+  EXPECT_TRUE(bad[2].starts_with("data[c]: Invalid value"));
+  const json::value old = parsed(R"({"immutable":true,"data":{"a":"1"}})");
+  EXPECT_EQ(complaints(config_map_kind(), R"({"immutable":true,"data":{"a":"2"}})", &old),
+            Lines{"data: Forbidden: field is immutable when `immutable` is set"});
+  const std::string large(1024 * 1024 + 1, 'x');
+  EXPECT_EQ(complaints(config_map_kind(), R"({"data":{"a":")" + large + R"("}})").size(), 1u);
+  EXPECT_EQ(cells(config_map_kind(), R"({"data":{"a":"1"},"binaryData":{"b":""}})"),
+            R"([2,"<unknown>"])");
+}
+
+TEST(Secret, PlainTextBecomesData) {
+  EXPECT_EQ(json::serialize(defaulted(secret_kind(),
+                                      R"({"data":{"a":"b2xk"},"stringData":{"a":"new","b":"x"}})")),
+            R"({"data":{"a":"bmV3","b":"eA=="},"type":"Opaque"})");
+}
+
+TEST(Secret, Rules) {
+  EXPECT_EQ(complaints(secret_kind(), R"({"data":{"a":"hunter2!"}})"),
+            Lines{R"(data[a]: Invalid value: "<hidden>": must be base64; put plain text under )"
+                  "stringData"});
+  EXPECT_EQ(
+      complaints(secret_kind(), R"({"type":"kubernetes.io/tls","stringData":{"tls.crt":"x"}})"),
+      Lines{"data[tls.key]: Required value"});
+  const json::value old = parsed(R"({"type":"Opaque"})");
+  EXPECT_EQ(complaints(secret_kind(), R"({"type":"other"})", &old),
+            Lines{R"(type: Invalid value: "other": field is immutable)"});
+}
+
+TEST(Node, Cells) {
+  EXPECT_EQ(cells(node_kind(), R"({"metadata":{)" + std::string(kCreated) +
+                                   R"(,"labels":{"node-role.kubernetes.io/worker":"",
+    "node-role.kubernetes.io/control-plane":""}},"spec":{"unschedulable":true},"status":{
+    "conditions":[{"type":"Ready","status":"True"}],"addresses":[{"type":"InternalIP",
+    "address":"10.0.0.9"}],"nodeInfo":{"kubeletVersion":"v1","osImage":"Debian"}}})"),
+            R"(["Ready,SchedulingDisabled","control-plane,worker","60s","v1","10.0.0.9","<none>",)"
+            R"("Debian","<unknown>","<unknown>"])");
+  EXPECT_EQ(json::get_string(defaulted(node_kind(), R"({"status":{"capacity":{"cpu":"2"}}})"),
+                             {"status", "allocatable", "cpu"}),
+            "2");
+}
+
+TEST(Event, CellsAndRules) {
+  EXPECT_EQ(cells(event_kind(), R"({"metadata":{"name":"e"},"type":"Normal","reason":"Started",
+    "involvedObject":{"kind":"Pod","name":"p","fieldPath":"spec"},"message":"Go\n","count":3,
+    "source":{"component":"c","host":"h"},"firstTimestamp":"2023-11-14T22:13:20Z",
+    "lastTimestamp":"2023-11-14T22:17:20Z"})"),
+            R"(["60s","Normal","Started","pod/p","spec","c, h","Go","5m",3,"e"])");
+  EXPECT_EQ(
+      complaints(event_kind(),
+                 R"({"metadata":{"namespace":"a"},"involvedObject":{"namespace":"b"}})"),
+      Lines{R"(involvedObject.namespace: Invalid value: "b": does not match event.namespace)"});
+  EXPECT_EQ(complaints(event_kind(), R"({"metadata":{"namespace":"default"},"involvedObject":{}})"),
+            Lines{});
+}
+
+TEST(Crd, DefaultsAndRules) {
+  const std::string good = R"({"metadata":{"name":"boats.sea.org"},"spec":{"group":"sea.org",
+    "scope":"Namespaced","names":{"plural":"boats","kind":"Boat"},"versions":[{"name":"v1",
+    "served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})";
+  EXPECT_EQ(complaints(crd_kind(), good), Lines{});
+  const json::value crd = defaulted(crd_kind(), good);
+  EXPECT_EQ(json::get_string(crd, {"spec", "names", "singular"}), "boat");
+  EXPECT_EQ(json::get_string(crd, {"spec", "names", "listKind"}), "BoatList");
+  EXPECT_EQ(json::get_string(crd, {"spec", "conversion", "strategy"}), "None");
+  EXPECT_EQ(complaints(crd_kind(), R"({"metadata":{"name":"x"},"spec":{"group":"sea.org",
+    "scope":"Big","names":{"plural":"boats","kind":"Boat"},"versions":[
+    {"name":"v1","schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{}}}}},
+    {"name":"v1"}]}})"),
+            (Lines{R"(metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group)",
+                   R"(spec.scope: Unsupported value: "Big": supported values: "Cluster", )"
+                   R"("Namespaced")",
+                   "spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: "
+                   "must not be empty for specified object fields",
+                   "spec.versions[1].schema.openAPIV3Schema: Required value: schemas are required",
+                   R"(spec.versions[1].name: Duplicate value: "v1")",
+                   "spec.versions: Invalid value: 0: must have exactly one version marked as "
+                   "storage version"}));
+}
+
+}  // namespace
+}  // namespace skiff::api
