@@ -68,7 +68,7 @@ node::Variables machine_environment() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view pair = *entry;
     const std::size_t equals = pair.find('=');
-    if (equals != std::string_view::npos) out[std::string(pair.substr(0, equals))] = pair.substr(equals + 1);
+    if (equals != std::string_view::npos) out.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
   }
   return out;
 }
