@@ -40,16 +40,17 @@ void count_restarts(const json::value& status, Summary& out) {
 }
 
 // The word for the first init container that is not done; nothing where all are.
-std::optional<std::string> init_text(const json::value& pod, Summary& out) {
+std::optional<std::string> init_text(const json::value& pod, Summary& out, Summary& sidecars) {
   const json::array& statuses = json::get_array(pod, {"status", "initContainerStatuses"});
   const std::size_t total = json::get_array(pod, {"spec", "initContainers"}).size();
   for (std::size_t i = 0; i < statuses.size(); ++i) {
     const json::value& s = statuses[i];
+    const bool stays = sidecar(pod, json::get_string(s, {"name"}));
     count_restarts(s, out);
+    if (stays) count_restarts(s, sidecars);
     const json::value* terminated = json::find(s, {"state", "terminated"});
     if (terminated != nullptr && json::get_int(*terminated, {"exitCode"}) == 0) continue;
-    if (sidecar(pod, json::get_string(s, {"name"})) &&
-        json::get_bool(s, {"started"}).value_or(false)) {
+    if (stays && json::get_bool(s, {"started"}).value_or(false)) {
       if (json::get_bool(s, {"ready"}).value_or(false)) ++out.ready;
       continue;
     }
@@ -109,13 +110,14 @@ Summary summarize(const json::value& pod) {
       out.status = "SchedulingGated";
     }
   }
-  const std::optional<std::string> init = init_text(pod, out);
+  Summary sidecars;
+  const std::optional<std::string> init = init_text(pod, out, sidecars);
   if (init) out.status = *init;
   if (!init || condition_true(pod, "Initialized")) {
     if (init) out.status = reason.empty() ? phase : reason;
-    // Restarts of finished init containers are history.
-    out.restarts = 0;
-    out.last_restart.reset();
+    // Restarts of finished init containers are history; those of sidecars still count.
+    out.restarts = sidecars.restarts;
+    out.last_restart = sidecars.last_restart;
     read_containers(pod, out);
   }
   const bool over = phase == "Succeeded" || phase == "Failed";

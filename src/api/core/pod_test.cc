@@ -248,11 +248,11 @@ TEST(PodCells, TheWholeLine) {
     "spec":{"nodeName":"n","containers":[{"name":"c"}],"initContainers":[{"name":"s",
       "restartPolicy":"Always"}],"readinessGates":[{"conditionType":"G"}]},
     "status":{"phase":"Running","podIP":"10.1.0.2","conditions":[{"type":"G","status":"True"}],
-      "initContainerStatuses":[{"name":"s","started":true,"ready":true,"state":{"running":{}}}],
+      "initContainerStatuses":[{"name":"s","started":true,"ready":true,"restartCount":1,"state":{"running":{}}}],
       "containerStatuses":[{"name":"c","ready":false,"restartCount":2,"state":{"running":{}},
         "lastState":{"terminated":{"finishedAt":"2023-11-14T22:18:00Z"}}}]}})");
   EXPECT_EQ(json::serialize(pod_cells(pod, 1'700'000'300)),
-            R"line(["1/2","Running","2 (20s ago)","60s","10.1.0.2","n","<none>","1/1"])line");
+            R"line(["1/2","Running","3 (20s ago)","60s","10.1.0.2","n","<none>","1/1"])line");
 }
 
 }  // namespace
