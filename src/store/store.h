@@ -1,12 +1,14 @@
 // The object store: every current object in memory as immutable bytes, SQLite (WAL) behind it.
 //
-// A commit changes memory at once and returns; the journal writes it in the background, many commits
-// in one transaction (group commit). Code in this process may act on what it reads at once. What
-// leaves the process (an HTTP answer, a watch event, the start of a program) must wait until the
-// revision it depends on is *visible*: on disk, synced where its class demands it.
+// A commit changes memory at once and returns; the journal writes it in the background, many
+// commits in one transaction (group commit). Code in this process may act on what it reads at once.
+// What leaves the process (an HTTP answer, a watch event, the start of a program) must wait until
+// the revision it depends on is *visible*: on disk, synced where its class demands it.
 //
-// Thread-safe. Callbacks run on the writer thread (or inside flush()) without any lock held and
-// must be quick: post elsewhere.
+// Thread-safe. Callbacks run without any lock held and must be quick: post elsewhere. Those that
+// wait for visibility run on the writer thread (or inside flush()), one after another; subscribers
+// with Horizon::kCommitted are called by whoever commits, inside commit(), so perhaps by several
+// threads at the same time.
 #pragma once
 
 #include <atomic>
@@ -41,7 +43,8 @@ class Entry {
   const Key& key() const { return key_; }
   Revision revision() const { return revision_; }
   const std::string& bytes() const { return bytes_; }
-  // Parsed once for all who hold it at the same time; freed when the last of them lets go.
+  // Parsed once for all who hold it at the same time; freed when the last of them lets go. So hold
+  // the Object as long as anything that points into it.
   Object value() const;
 
  private:
@@ -117,27 +120,34 @@ class Subscription;
 
 class Store {
  public:
-  enum class Writer { kThread, kManual };  // kManual: nothing is written until flush(), for the simulator
+  // kManual: nothing is written until flush(), for the simulator.
+  enum class Writer { kThread, kManual };
 
   static Result<std::unique_ptr<Store>> open(std::unique_ptr<Journal> journal, Writer writer);
-  ~Store();  // writes what is waiting
+  // Writes what is waiting, where the disk lets it: it is tried once. A when_visible() callback
+  // whose revision never came is dropped. Callbacks may run until the destructor returns, when a
+  // unique_ptr that held the store is already empty.
+  ~Store();
 
   EntryPtr get(const Key& key) const;
   // All namespaces where `ns` is empty.
   Listing list(std::string_view resource, std::string_view ns = {}) const;
   std::vector<std::string> resources() const;  // that have at least one object
 
-  // All mutations or none, each at its own revision, in order. Errors: kConflict (revision differs),
-  // kAlreadyExists, kNotFound, each naming the key; kServiceUnavailable while the disk refuses writes.
+  // All mutations or none, each at its own revision, in order; a later one meets the object as an
+  // earlier one left it. Errors: kConflict (revision differs), kAlreadyExists, kNotFound, each
+  // naming the key; kServiceUnavailable while the disk refuses writes or is far behind.
   Result<Committed> commit(std::vector<Mutation> mutations, Sync sync);
 
-  Revision revision() const;  // of the newest commit
+  Revision revision() const;  // of the newest commit; 1 in a store that never had one
   Revision visible() const;
-  // Calls `fn` once when `revision` is visible: at once, in this thread, where it already is.
+  // Calls `fn` once when `revision` is visible: at once, in this thread, where it already is
+  // (then perhaps before callbacks that have waited longer, in the writer thread).
   void when_visible(Revision revision, std::function<void()> fn);
 
   // Events of one resource after a revision, oldest first. kExpired where history does not reach
-  // back so far. An empty answer means: nothing yet, wait for the subscription.
+  // back so far; it starts at the revision that was loaded. An empty answer means: nothing yet,
+  // wait for the subscription.
   Result<std::vector<Event>> events(std::string_view resource, Revision after, Horizon horizon,
                                     std::size_t max) const;
   // `fn` is called whenever events() may have more. Until the Subscription is destroyed; the
@@ -147,14 +157,15 @@ class Store {
   // As subscribe, for every resource (garbage collector, simulator).
   std::unique_ptr<Subscription> subscribe_all(Horizon horizon, std::function<void()> fn);
 
-  // Writes what is waiting, as the writer thread would. Only with Writer::kManual.
+  // Writes what is waiting, as the writer thread would, and calls who waits for it. An error says
+  // that the disk refused; what waits is kept for the next call. Only with Writer::kManual.
   Result<void> flush();
 
   struct Stats {
     std::size_t objects = 0;
     std::uint64_t commits = 0;
     std::uint64_t syncs = 0;
-    std::size_t waiting = 0;  // mutations not yet on disk
+    std::size_t waiting = 0;    // mutations not yet on disk
     std::string refusing = {};  // why writes are refused at the moment; empty when all is well
   };
   Stats stats() const;

@@ -1,0 +1,72 @@
+#include "store/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/limits.h"
+
+namespace skiff::store {
+namespace {
+
+// Objects may have megabytes: the count alone would not bound what a resource's history takes.
+constexpr std::size_t kHistoryBytes = 64 * 1024 * 1024;
+
+}  // namespace
+
+EntryPtr Table::find(std::string_view ns, std::string_view name) const {
+  const auto it = objects_.find(Place{ns, name});
+  return it == objects_.end() ? nullptr : *it;
+}
+
+void Table::list(std::string_view ns, std::vector<EntryPtr>& out) const {
+  if (ns.empty()) {
+    out.insert(out.end(), objects_.begin(), objects_.end());
+    return;
+  }
+  for (auto it = objects_.lower_bound(Place{ns, {}}); it != objects_.end(); ++it) {
+    if ((*it)->key().ns != ns) break;
+    out.push_back(*it);
+  }
+}
+
+void Table::load(EntryPtr entry) { objects_.insert(objects_.end(), std::move(entry)); }
+
+void Table::apply(Event event, std::vector<Event>& dropped) {
+  const Key& key = event.entry->key();
+  const auto it = objects_.find(Place{key.ns, key.name});
+  if (event.type == EventType::kAdded) {
+    objects_.insert(event.entry);
+  } else {
+    SKIFF_CHECK(it != objects_.end(), "a change follows the object it changes");
+    const auto next = std::next(it);
+    auto node = objects_.extract(it);
+    if (event.type == EventType::kModified) {
+      node.value() = event.entry;
+      objects_.insert(next, std::move(node));
+    }
+  }
+  history_bytes_ += event.entry->bytes().size();
+  history_.push_back(std::move(event));
+  while (history_.size() > limits::kWatchEvents ||
+         (history_bytes_ > kHistoryBytes && history_.size() > 1)) {
+    start_ = history_.front().entry->revision();
+    history_bytes_ -= history_.front().entry->bytes().size();
+    dropped.push_back(std::move(history_.front()));
+    history_.pop_front();
+  }
+}
+
+Result<std::vector<Event>> Table::events(Revision after, Revision until, std::size_t max) const {
+  if (after < start_) {
+    return fail(Code::kExpired, fmt::format("too old resource version: {} ({})", after, start_));
+  }
+  const auto revision_of = [](const Event& e) { return e.entry->revision(); };
+  const auto begin = std::ranges::upper_bound(history_, after, {}, revision_of);
+  const auto end = std::ranges::upper_bound(begin, history_.end(), until, {}, revision_of);
+  const auto count = std::min<std::size_t>(max, static_cast<std::size_t>(end - begin));
+  return std::vector<Event>(begin, begin + static_cast<std::ptrdiff_t>(count));
+}
+
+}  // namespace skiff::store
