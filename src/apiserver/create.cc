@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include "api/meta.h"
+#include "apiserver/status.h"
+#include "apiserver/writes.h"
+#include "base/limits.h"
+
+namespace skiff::apiserver {
+namespace {
+
+constexpr int kNameAttempts = 8;
+// What is left of a name's 63 characters for the part that generateName gives.
+constexpr std::size_t kGeneratedPrefixBytes = 58;
+
+Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
+  const Object ns = txn.get({.resource = "namespaces", .name = request.ns});
+  if (ns == nullptr) {
+    return std::unexpected(not_found({.version = "v1", .plural = "namespaces"}, request.ns));
+  }
+  if (!api::deleting(*ns)) return {};
+  Error error = forbidden(
+      request.kind->resource(), request.name,
+      fmt::format("unable to create new content in namespace {} because it is being terminated",
+                  request.ns));
+  error.causes.push_back({.field = "metadata.namespace",
+                          .reason = "NamespaceTerminating",
+                          .message = fmt::format("namespace {} is being terminated", request.ns)});
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+Result<void> Writes::choose_name(Transaction& txn, const WriteRequest& request,
+                                 json::value& object) {
+  const api::Resource& resource = request.kind->resource();
+  store::Key key{.resource = resource.key(), .ns = request.ns};
+  if (key.name = api::name(object); !key.name.empty()) {
+    if (txn.get(key) == nullptr) return {};
+    return std::unexpected(already_exists(resource, key.name));
+  }
+  const std::string_view prefix = json::get_string(object, {"metadata", "generateName"});
+  if (prefix.empty()) {
+    return std::unexpected(
+        invalid(resource, "", {required("metadata.name", "name or generateName is required")}));
+  }
+  const std::string start(prefix.substr(0, kGeneratedPrefixBytes));
+  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
+    key.name = start + new_suffix();
+    if (txn.get(key) == nullptr) {
+      json::set(object, {"metadata", "name"}, json::string(key.name));
+      return {};
+    }
+  }
+  return std::unexpected(already_exists(resource, key.name));
+}
+
+Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
+  const ServedKind& kind = *request.kind;
+  if (!request.subresource.empty() || kind.resource().namespaced == request.ns.empty()) {
+    return std::unexpected(method_not_allowed());
+  }
+  json::value object = request.body;
+  SKIFF_TRY(match_body(request, object));
+  if (!api::resource_version(object).empty()) {
+    return fail(Code::kBadRequest, "resourceVersion should not be set on objects to be created");
+  }
+  if (kind.resource().namespaced) {
+    SKIFF_TRY(check_namespace(txn, request));
+  }
+
+  Outcome outcome{.status = 201};
+  SKIFF_TRY(check_unknown(request, object, outcome.warnings));
+  SKIFF_TRY(choose_name(txn, request, object));
+  json::object& metadata = json::make_object(object, {"metadata"});
+  for (std::string_view gone : {"deletionTimestamp", "deletionGracePeriodSeconds"}) {
+    metadata.erase(gone);
+  }
+  const std::string now = stamp();
+  metadata["uid"] = new_uid();
+  metadata["creationTimestamp"] = now;
+  metadata["generation"] = 1;
+  if (kind.kind.has_status) object.get_object().erase("status");
+  gate_.set_defaults(kind, object);
+  prepare_new(kind, object, now);
+  SKIFF_TRY(gate_.check(kind, object));
+
+  std::vector<Cause> causes = check_metadata(kind, object);
+  for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));
+  const std::string name(api::name(object));
+  if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
+
+  outcome.key = {.resource = kind.resource().key(), .ns = request.ns, .name = name};
+  txn.put(outcome.key, std::move(object));
+  return outcome;
+}
+
+}  // namespace skiff::apiserver

@@ -1,0 +1,270 @@
+#include "apiserver/garbage.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+
+namespace skiff::apiserver {
+namespace {
+
+constexpr std::string_view kForeground = "foregroundDeletion";
+constexpr std::string_view kOrphan = "orphan";
+
+bool has(const std::vector<std::string>& list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+store::Key namespace_key(const std::string& name) {
+  return {.resource = "namespaces", .name = name};
+}
+
+store::Key definition_key(const std::string& resource) {
+  return {.resource = std::string(kCrdKey), .name = resource};
+}
+
+}  // namespace
+
+Collector::Collector(store::Store& store, const env::Clock& clock, Writes& writes, Kinds kinds,
+                     Commit commit)
+    : store_(store),
+      clock_(clock),
+      writes_(writes),
+      kinds_(std::move(kinds)),
+      commit_(std::move(commit)) {}
+
+bool Collector::pass() {
+  const std::lock_guard guard(lock_);
+  refresh();
+  bool did = expire_events();
+  std::set<store::Key> todo = std::exchange(dirty_, {});
+  for (const store::Key& key : todo) {
+    if (nodes_.contains(key) && step(key)) did = true;
+  }
+  return did;
+}
+
+bool Collector::step(const store::Key& key) {
+  const Node node = nodes_.at(key);
+  if (node.deleting) {
+    if (key.resource == "namespaces") return empty_namespace(key);
+    if (has(node.finalizers, kForeground)) return finish_foreground(key, node);
+    if (has(node.finalizers, kOrphan)) return finish_orphan(key, node);
+    if (has(node.finalizers, kCrdFinalizer)) return empty_definition(key);
+    return false;
+  }
+  // An object that was created while its namespace was going.
+  if (!key.ns.empty() && !nodes_.contains(namespace_key(key.ns))) {
+    refresh();
+    if (!nodes_.contains(namespace_key(key.ns))) return remove(key, node.uid, "Background");
+  }
+  return !node.owners.empty() && judge_owners(key);
+}
+
+bool Collector::expire_events() {
+  bool did = false;
+  const Time now = clock_.now();
+  while (!expiries_.empty() && expiries_.begin()->first <= now) {
+    const store::Key key = expiries_.begin()->second;
+    const std::string uid = nodes_.at(key).uid;
+    expiries_.erase(expiries_.begin());
+    nodes_.at(key).expires = Time::max();
+    if (remove(key, uid, "Background")) did = true;
+  }
+  return did;
+}
+
+bool Collector::owner_lives(const store::Key& key, const Owner& owner) const {
+  const auto found = by_uid_.find(owner.uid);
+  if (found == by_uid_.end()) return false;
+  // An owner in another namespace is none.
+  return found->second.ns.empty() || found->second.ns == key.ns;
+}
+
+bool Collector::judge_owners(const store::Key& key) {
+  const auto absent = [&] {
+    std::set<std::string> uids;
+    const auto node = nodes_.find(key);
+    if (node == nodes_.end()) return uids;
+    for (const Owner& owner : node->second.owners) {
+      if (!owner_lives(key, owner)) uids.insert(owner.uid);
+    }
+    return uids;
+  };
+  if (absent().empty()) return false;
+  // The owner's resource may have been read before the owner was made; it exists since before its
+  // dependent, so a second look decides.
+  refresh();
+  const std::set<std::string> uids = absent();
+  if (uids.empty()) return false;
+  const Node node = nodes_.at(key);
+  const bool all =
+      std::ranges::none_of(node.owners, [&](const Owner& o) { return owner_lives(key, o); });
+  return all ? remove(key, node.uid, "Background") : strip_owners(key, uids);
+}
+
+bool Collector::finish_foreground(const store::Key& key, const Node& node) {
+  bool did = false, waiting = false;
+  for (const store::Key& child : dependents(node.uid)) {
+    const Node& dependent = nodes_.at(child);
+    const auto owner = std::ranges::find(dependent.owners, node.uid, &Owner::uid);
+    if (owner->blocks) waiting = true;
+    const bool shared = std::ranges::any_of(dependent.owners, [&](const Owner& other) {
+      return other.uid != node.uid && owner_lives(child, other);
+    });
+    if (shared) {
+      if (strip_owners(child, {node.uid})) did = true;
+    } else if (!dependent.deleting) {
+      const bool deep = !dependents(dependent.uid).empty();
+      if (remove(child, dependent.uid, deep ? "Foreground" : "Background")) did = true;
+    }
+  }
+  if (waiting) {
+    if (did) dirty_.insert(key);
+    return did;
+  }
+  return remove_finalizer(key, kForeground) || did;
+}
+
+bool Collector::finish_orphan(const store::Key& key, const Node& node) {
+  for (const store::Key& child : dependents(node.uid)) strip_owners(child, {node.uid});
+  return remove_finalizer(key, kOrphan);
+}
+
+bool Collector::empty_namespace(const store::Key& key) {
+  bool did = false, left = false;
+  for (const auto& [resource, revision] : seen_) {
+    for (const store::Key& object : objects_of(resource, &key.name)) {
+      left = true;
+      const Node& node = nodes_.at(object);
+      if (!node.deleting && remove(object, node.uid, "Background")) did = true;
+    }
+  }
+  if (left) {
+    dirty_.insert(key);
+    return did;
+  }
+  return write(key, [](json::value& object) {
+    json::array rest;
+    for (const json::value& f : json::get_array(object, {"spec", "finalizers"})) {
+      if (f != json::value("kubernetes")) rest.push_back(f);
+    }
+    json::set(object, {"spec", "finalizers"}, std::move(rest));
+  });
+}
+
+bool Collector::empty_definition(const store::Key& key) {
+  // Where the kind is built in, its objects do not depend on the definition.
+  bool did = false, left = false;
+  if (!kinds_()->built_in(key.name)) {
+    for (const store::Key& object : objects_of(key.name, nullptr)) {
+      left = true;
+      const Node& node = nodes_.at(object);
+      if (!node.deleting && remove(object, node.uid, "Background")) did = true;
+    }
+  }
+  if (left) {
+    dirty_.insert(key);
+    return did;
+  }
+  return remove_finalizer(key, kCrdFinalizer);
+}
+
+std::vector<store::Key> Collector::dependents(const std::string& uid) const {
+  const auto found = dependents_.find(uid);
+  if (found == dependents_.end()) return {};
+  return {found->second.begin(), found->second.end()};
+}
+
+std::vector<store::Key> Collector::objects_of(const std::string& resource,
+                                              const std::string* ns) const {
+  std::vector<store::Key> keys;
+  auto at = nodes_.lower_bound({.resource = resource, .ns = ns == nullptr ? "" : *ns});
+  for (; at != nodes_.end() && at->first.resource == resource; ++at) {
+    if (ns != nullptr && at->first.ns != *ns) break;
+    keys.push_back(at->first);
+  }
+  return keys;
+}
+
+bool Collector::remove(const store::Key& key, const std::string& uid,
+                       std::string_view propagation) {
+  const auto kinds = kinds_();
+  const ServedKind* kind = kinds->by_key(key.resource);
+  Transaction txn(store_);
+  if (kind == nullptr) {
+    if (txn.get(key) == nullptr) return false;
+    txn.remove(key);
+  } else {
+    const auto outcome = writes_.run(txn, {.verb = Verb::kDelete,
+                                           .kind = kind,
+                                           .ns = key.ns,
+                                           .name = key.name,
+                                           .remove = {.propagation = std::string(propagation)},
+                                           .uid = uid});
+    if (!outcome || !txn.changes()) return false;
+  }
+  const bool lazy = kind != nullptr && kind->kind.lazy;
+  if (commit_(txn, lazy ? store::Sync::kLazy : store::Sync::kSynced)) return true;
+  dirty_.insert(key);  // somebody was quicker; look again
+  return false;
+}
+
+bool Collector::write(const store::Key& key, const std::function<void(json::value&)>& change) {
+  const auto kinds = kinds_();
+  const ServedKind* kind = kinds->by_key(key.resource);
+  Transaction txn(store_);
+  const Object old = txn.get(key);
+  if (old == nullptr) return false;
+  json::value next = *old;
+  change(next);
+  if (next == *old) return false;
+  if (kind != nullptr && released(*kind, next)) {
+    txn.remove(key);
+  } else {
+    txn.put(key, std::move(next));
+  }
+  if (commit_(txn, store::Sync::kSynced)) return true;
+  dirty_.insert(key);
+  return false;
+}
+
+bool Collector::strip_owners(const store::Key& key, const std::set<std::string>& uids) {
+  return write(key, [&](json::value& object) {
+    json::array rest;
+    for (const json::value& owner : json::get_array(object, {"metadata", "ownerReferences"})) {
+      if (!uids.contains(std::string(json::get_string(owner, {"uid"})))) rest.push_back(owner);
+    }
+    json::object& metadata = json::make_object(object, {"metadata"});
+    if (rest.empty()) {
+      metadata.erase("ownerReferences");
+    } else {
+      metadata["ownerReferences"] = std::move(rest);
+    }
+  });
+}
+
+bool Collector::remove_finalizer(const store::Key& key, std::string_view finalizer) {
+  return write(key, [&](json::value& object) {
+    json::array rest;
+    for (const json::value& f : json::get_array(object, {"metadata", "finalizers"})) {
+      if (f != json::value(json::string(finalizer))) rest.push_back(f);
+    }
+    json::object& metadata = json::make_object(object, {"metadata"});
+    if (rest.empty()) {
+      metadata.erase("finalizers");
+    } else {
+      metadata["finalizers"] = std::move(rest);
+    }
+  });
+}
+
+void Collector::touch_holders(const store::Key& key, const Node& node) {
+  // Whoever waited for this object to go may go on: its owners, its namespace, its definition.
+  for (const Owner& owner : node.owners) {
+    if (const auto at = by_uid_.find(owner.uid); at != by_uid_.end()) dirty_.insert(at->second);
+  }
+  dirty_.insert(namespace_key(key.ns));
+  dirty_.insert(definition_key(key.resource));
+}
+
+}  // namespace skiff::apiserver

@@ -1,0 +1,84 @@
+// The garbage collector: what follows from a deletion. Dependents of absent owners go, foreground
+// and orphan deletions are finished, namespaces and custom definitions are emptied, events expire.
+//
+// It keeps an index of owners by uid, fed by the store's events, so that a pass costs what has
+// changed and not what exists. Passes are deterministic; the simulator calls them by hand.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apiserver/kinds.h"
+#include "apiserver/writes.h"
+#include "env/env.h"
+#include "store/store.h"
+
+namespace skiff::apiserver {
+
+class Collector {
+ public:
+  using Kinds = std::function<std::shared_ptr<const KindTable>()>;
+  // `commit` writes the transaction and does what must follow a write.
+  using Commit = std::function<Result<void>(Transaction&, store::Sync)>;
+  Collector(store::Store& store, const env::Clock& clock, Writes& writes, Kinds kinds,
+            Commit commit);
+
+  // One pass; true if it changed anything, so that another may find more to do.
+  bool pass();
+
+ private:
+  struct Owner {
+    std::string uid = {};
+    bool blocks = false;
+  };
+  struct Node {
+    std::string uid = {};
+    std::vector<Owner> owners = {};
+    std::vector<std::string> finalizers = {};
+    bool deleting = false;
+    Time expires = Time::max();  // events only
+  };
+
+  void refresh();
+  void refresh(const std::string& resource);
+  void rescan(const std::string& resource);
+  void upsert(const store::Entry& entry);
+  void erase(const store::Key& key);
+  void touch_holders(const store::Key& key, const Node& node);
+
+  bool step(const store::Key& key);
+  bool expire_events();
+  bool finish_foreground(const store::Key& key, const Node& node);
+  bool finish_orphan(const store::Key& key, const Node& node);
+  bool judge_owners(const store::Key& key);
+  bool empty_namespace(const store::Key& key);
+  bool empty_definition(const store::Key& key);
+  bool owner_lives(const store::Key& key, const Owner& owner) const;
+  std::vector<store::Key> dependents(const std::string& uid) const;
+  std::vector<store::Key> objects_of(const std::string& resource, const std::string* ns) const;
+
+  bool remove(const store::Key& key, const std::string& uid, std::string_view propagation);
+  bool strip_owners(const store::Key& key, const std::set<std::string>& uids);
+  bool remove_finalizer(const store::Key& key, std::string_view finalizer);
+  bool write(const store::Key& key, const std::function<void(json::value&)>& change);
+
+  store::Store& store_;
+  const env::Clock& clock_;
+  Writes& writes_;
+  Kinds kinds_;
+  Commit commit_;
+  std::mutex lock_;
+  std::map<store::Key, Node> nodes_;
+  std::map<std::string, store::Key> by_uid_;
+  std::map<std::string, std::set<store::Key>> dependents_;
+  std::map<std::string, store::Revision> seen_;
+  std::set<std::pair<Time, store::Key>> expiries_;
+  std::set<store::Key> dirty_;
+};
+
+}  // namespace skiff::apiserver

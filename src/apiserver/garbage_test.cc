@@ -1,0 +1,134 @@
+#include "apiserver/garbage.h"
+
+#include <fmt/format.h>
+
+#include "api/meta.h"
+#include "apiserver/test_world.h"
+
+namespace skiff::apiserver {
+namespace {
+
+const std::string kMaps = "/api/v1/namespaces/default/configmaps";
+
+std::string make(World& world, std::string_view name, std::string_view owner_uid = {},
+                 bool blocks = true) {
+  std::string owners;
+  if (!owner_uid.empty()) {
+    owners = fmt::format(R"(,"ownerReferences":[{{"apiVersion":"v1","kind":"ConfigMap","name":"o",)"
+                         R"("uid":"{}","blockOwnerDeletion":{}}}])",
+                         owner_uid, blocks);
+  }
+  const auto [status, object] =
+      world.call("POST", kMaps, fmt::format(R"({{"metadata":{{"name":"{}"{}}}}})", name, owners));
+  EXPECT_EQ(status, 201) << world.last.body;
+  return std::string(api::uid(object));
+}
+
+int status_of(World& world, std::string_view name) {
+  return world.call("GET", kMaps + "/" + std::string(name)).first;
+}
+
+TEST(Garbage, GoesWithItsOwnerAndTheirDependents) {
+  World world;
+  const std::string owner = make(world, "owner");
+  const std::string child = make(world, "child", owner);
+  make(world, "grandchild", child);
+  make(world, "free");
+  world.collect();
+  EXPECT_EQ(status_of(world, "grandchild"), 200);
+  world.call("DELETE", kMaps + "/owner");
+  world.collect();
+  EXPECT_EQ(status_of(world, "child"), 404);
+  EXPECT_EQ(status_of(world, "grandchild"), 404);
+  EXPECT_EQ(status_of(world, "free"), 200);
+}
+
+TEST(Garbage, IsWhatRefersToAnOwnerThatNeverWas) {
+  World world;
+  make(world, "child", "no-such-uid");
+  world.collect();
+  EXPECT_EQ(status_of(world, "child"), 404);
+}
+
+TEST(Garbage, IsKeptByALivingOwner) {
+  World world;
+  const std::string a = make(world, "a"), b = make(world, "b");
+  world.call("POST", kMaps,
+             fmt::format(R"({{"metadata":{{"name":"child","ownerReferences":[)"
+                         R"({{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"{}"}},)"
+                         R"({{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"{}"}}]}}}})",
+                         a, b));
+  world.call("DELETE", kMaps + "/a");
+  world.collect();
+  const auto [status, child] = world.call("GET", kMaps + "/child");
+  EXPECT_EQ(status, 200);
+  EXPECT_EQ(json::get_array(child, {"metadata", "ownerReferences"}).size(), 1u);
+}
+
+TEST(Garbage, InTheForegroundGoesBeforeItsOwner) {
+  World world;
+  const std::string owner = make(world, "owner");
+  make(world, "child", owner);
+  world.call("PATCH", kMaps + "/child", R"({"metadata":{"finalizers":["x/y"]}})",
+             "application/merge-patch+json");
+  world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Foreground"})");
+  world.collect();
+  EXPECT_EQ(status_of(world, "owner"), 200);
+  EXPECT_TRUE(api::deleting(world.call("GET", kMaps + "/child").second));
+  world.call("PATCH", kMaps + "/child", R"({"metadata":{"finalizers":null}})",
+             "application/merge-patch+json");
+  world.collect();
+  EXPECT_EQ(status_of(world, "child"), 404);
+  EXPECT_EQ(status_of(world, "owner"), 404);
+}
+
+TEST(Garbage, CanBeOrphanedInstead) {
+  World world;
+  const std::string owner = make(world, "owner");
+  make(world, "child", owner);
+  world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Orphan"})");
+  world.collect();
+  EXPECT_EQ(status_of(world, "owner"), 404);
+  const auto [status, child] = world.call("GET", kMaps + "/child");
+  EXPECT_EQ(status, 200);
+  EXPECT_TRUE(json::get_array(child, {"metadata", "ownerReferences"}).empty());
+}
+
+TEST(Namespaces, AreEmptiedBeforeTheyGo) {
+  World world;
+  world.call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"harbour"}})");
+  world.call("POST", "/api/v1/namespaces/harbour/configmaps",
+             R"({"metadata":{"name":"held","finalizers":["x/y"]}})");
+  world.call("POST", "/api/v1/namespaces/harbour/pods", world.pod("p"));
+  const auto [status, space] =
+      world.call("DELETE", "/api/v1/namespaces/harbour", R"({"propagationPolicy":"Background"})");
+  EXPECT_EQ(status, 200);
+  EXPECT_EQ(json::get_string(space, {"status", "phase"}), "Terminating");
+  const auto [refused, answer] = world.call("POST", "/api/v1/namespaces/harbour/configmaps",
+                                            R"({"metadata":{"name":"late"}})");
+  EXPECT_EQ(refused, 403);
+  EXPECT_NE(world.last.body.find("NamespaceTerminating"), std::string::npos);
+  world.collect();
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/harbour/pods/p").first, 404);
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/harbour").first, 200) << "one object is held";
+  world.call("PATCH", "/api/v1/namespaces/harbour/configmaps/held",
+             R"({"metadata":{"finalizers":null}})", "application/merge-patch+json");
+  world.collect();
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/harbour").first, 404);
+}
+
+TEST(Events, ExpireAfterAnHour) {
+  World world;
+  const std::string events = "/api/v1/namespaces/default/events";
+  world.call("POST", events,
+             R"({"metadata":{"name":"e"},"involvedObject":{"name":"p","namespace":"default"}})");
+  world.clock.advance(std::chrono::minutes(59));
+  world.collect();
+  EXPECT_EQ(world.call("GET", events + "/e").first, 200);
+  world.clock.advance(std::chrono::minutes(2));
+  world.collect();
+  EXPECT_EQ(world.call("GET", events + "/e").first, 404);
+}
+
+}  // namespace
+}  // namespace skiff::apiserver

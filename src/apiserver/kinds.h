@@ -1,0 +1,75 @@
+// The kinds served at this moment: the built-in ones and those that CustomResourceDefinitions add.
+// A table is immutable; a change of a definition makes a new one.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/kind.h"
+#include "apiserver/routes.h"
+#include "base/json.h"
+#include "schema/schema.h"
+
+namespace skiff::apiserver {
+
+inline constexpr std::string_view kCrdKey = "customresourcedefinitions.apiextensions.k8s.io";
+inline constexpr std::string_view kCrdFinalizer = "customresourcecleanup.apiextensions.k8s.io";
+
+struct ServedKind {
+  api::Kind kind = {};
+  bool custom = false;  // from a CustomResourceDefinition
+  std::string storage_version = {};
+  // Of a custom kind; null where it has none or one that cannot be read.
+  schema::SchemaPtr schema = {};
+
+  const api::Resource& resource() const { return kind.resource; }
+  // Objects are kept in another version than this endpoint shows.
+  bool converts() const { return storage_version != kind.resource.version; }
+  std::string storage_api_version() const;
+};
+
+struct SubresourceInfo {
+  std::string name = {};
+  std::string kind = {};
+  std::vector<std::string> verbs = {};
+};
+std::vector<SubresourceInfo> subresources(const ServedKind& kind);
+std::vector<std::string> verbs(const ServedKind& kind);
+bool allows(const ServedKind& kind, std::string_view subresource, Verb verb);
+
+class KindTable {
+ public:
+  // `definitions` are the CustomResourceDefinition objects. A definition of a built-in kind changes
+  // nothing: the built-in one is served.
+  KindTable(const std::vector<api::Kind>& built_in, const std::vector<Object>& definitions);
+
+  const ServedKind* find(std::string_view group, std::string_view version,
+                         std::string_view plural) const;
+  // By Resource::key(), in the version objects are kept in.
+  const ServedKind* by_key(std::string_view key) const;
+  bool built_in(std::string_view key) const;
+
+  struct Group {
+    std::string name = {};
+    std::vector<std::string> versions = {};  // preferred first
+  };
+  const std::vector<Group>& groups() const { return groups_; }
+  std::vector<const ServedKind*> in(std::string_view group, std::string_view version) const;
+  const std::vector<std::unique_ptr<ServedKind>>& all() const { return kinds_; }
+
+ private:
+  void add(ServedKind kind);
+  void add_definition(const json::value& definition);
+
+  std::vector<std::unique_ptr<ServedKind>> kinds_;
+  std::map<std::string, const ServedKind*, std::less<>> by_key_;
+  std::vector<Group> groups_;
+};
+
+// v2 before v1 before v1beta2 before v1alpha1 before anything else, as discovery orders versions.
+bool version_before(std::string_view a, std::string_view b);
+
+}  // namespace skiff::apiserver

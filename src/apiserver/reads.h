@@ -1,0 +1,51 @@
+// Get and list: current objects, pages of one snapshot, tables and metadata.
+#pragma once
+
+#include <string>
+
+#include "apiserver/kinds.h"
+#include "apiserver/negotiate.h"
+#include "apiserver/selection.h"
+#include "apiserver/table.h"
+#include "base/http.h"
+#include "env/env.h"
+#include "store/store.h"
+
+namespace skiff::apiserver {
+
+// How one answer shows objects: the version and shape the client asked for.
+struct View {
+  const ServedKind* kind = nullptr;
+  Wanted wanted = {};
+  RowObject rows = RowObject::kMetadata;
+
+  static Result<View> of(const ServedKind& kind, const http::Request& request,
+                         const http::Url& url);
+  // The stored bytes can be sent as they are.
+  bool as_stored() const { return wanted.shape == Shape::kObject && !kind->converts(); }
+  json::value converted(const json::value& stored) const;  // apiVersion of this endpoint
+  // One object alone, in this view.
+  std::string render(const store::Entry& entry, Time now) const;
+  std::string render(const json::value& stored, Time now) const;
+};
+
+http::Response get_object(const store::Store& store, const View& view, const store::Key& key,
+                          const http::Url& url, Time now);
+http::Response list_objects(const store::Store& store, const View& view, const Selection& selection,
+                            const http::Url& url, Time now);
+
+// The objects of a resource as they were at `revision`, from the present and the history of events;
+// kExpired where history does not reach back so far.
+Result<std::vector<store::EntryPtr>> snapshot_at(const store::Store& store,
+                                                 std::string_view resource, std::string_view ns,
+                                                 store::Revision revision);
+
+Result<store::Revision> parse_revision(std::string_view text);
+// kTimeout ("Too large resource version") where the store has not come so far.
+Result<void> check_reached(const store::Store& store, store::Revision revision);
+Error expired(store::Revision asked, store::Revision oldest_hint);
+// Holds the answer until what it tells is on disk.
+void hold_until_visible(const store::Store& store, store::Revision revision,
+                        http::Response& response);
+
+}  // namespace skiff::apiserver

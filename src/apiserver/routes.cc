@@ -1,0 +1,76 @@
+#include "apiserver/routes.h"
+
+#include <span>
+
+namespace skiff::apiserver {
+namespace {
+
+Verb verb_of(const http::Url& url, std::string_view method, bool named) {
+  if (method == "GET" || method == "HEAD") {
+    if (named) return Verb::kGet;
+    return url.flag("watch") ? Verb::kWatch : Verb::kList;
+  }
+  if (method == "POST") return Verb::kCreate;
+  if (method == "PUT") return Verb::kUpdate;
+  if (method == "PATCH") return Verb::kPatch;
+  if (method == "DELETE") return named ? Verb::kDelete : Verb::kDeleteCollection;
+  return Verb::kNone;
+}
+
+// The two words that follow /namespaces/NAME and mean the Namespace itself.
+bool namespace_subresource(std::string_view word) { return word == "status" || word == "finalize"; }
+
+}  // namespace
+
+std::string_view verb_name(Verb verb) {
+  switch (verb) {
+    case Verb::kNone:
+      return "";
+    case Verb::kGet:
+      return "get";
+    case Verb::kList:
+      return "list";
+    case Verb::kWatch:
+      return "watch";
+    case Verb::kCreate:
+      return "create";
+    case Verb::kUpdate:
+      return "update";
+    case Verb::kPatch:
+      return "patch";
+    case Verb::kDelete:
+      return "delete";
+    case Verb::kDeleteCollection:
+      return "deletecollection";
+  }
+  return "";
+}
+
+std::optional<Route> parse_route(const http::Url& url, std::string_view method) {
+  Route route;
+  std::span<const std::string> rest(url.segments);
+  if (rest.empty()) return route;
+  const bool core = rest[0] == "api";
+  if (!core && rest[0] != "apis") return route;
+  const std::size_t prefix = core ? 2 : 3;
+  if (rest.size() <= prefix) return route;  // discovery
+  if (!core) route.group = rest[1];
+  route.version = rest[prefix - 1];
+  rest = rest.subspan(prefix);
+  const bool of_namespace =
+      rest[0] == "namespaces" &&
+      (rest.size() < 3 || (core && rest.size() == 3 && namespace_subresource(rest[2])));
+  if (rest[0] == "namespaces" && !of_namespace) {
+    route.ns = rest[1];
+    rest = rest.subspan(2);
+  }
+  if (rest.size() > 3) return {};
+  route.plural = rest[0];
+  if (rest.size() > 1) route.name = rest[1];
+  if (rest.size() > 2) route.subresource = rest[2];
+  route.verb = verb_of(url, method, !route.name.empty());
+  if (route.verb == Verb::kNone) return {};
+  return route;
+}
+
+}  // namespace skiff::apiserver

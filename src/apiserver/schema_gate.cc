@@ -1,0 +1,116 @@
+#include "apiserver/schema_gate.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/strings.h"
+#include "schema/check.h"
+#include "schema/defaults.h"
+#include "schema/json_patch.h"
+#include "schema/merge_patch.h"
+#include "schema/openapi.h"
+#include "schema/prune.h"
+#include "schema/strategic_merge.h"
+
+namespace skiff::apiserver {
+namespace {
+
+constexpr std::string_view kReferencePrefix = "#/components/schemas/";
+
+void collect_references(const json::value& at, std::vector<std::string>& out) {
+  if (const json::object* object = at.if_object()) {
+    for (const auto& member : *object) {
+      if (member.key() == "$ref" && member.value().is_string()) {
+        const std::string_view text = json::view(member.value().get_string());
+        if (text.starts_with(kReferencePrefix)) {
+          out.emplace_back(text.substr(kReferencePrefix.size()));
+        }
+      } else {
+        collect_references(member.value(), out);
+      }
+    }
+  } else if (const json::array* array = at.if_array()) {
+    for (const json::value& item : *array) collect_references(item, out);
+  }
+}
+
+// io.example.sea.v1.Boat for Boat of sea.example.io/v1: group turned around, as Kubernetes names
+// the schemas of custom kinds.
+std::string custom_name(const api::Resource& r) {
+  std::string name;
+  const auto parts = split(r.group, '.');
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) name += std::string(*part) + ".";
+  return name + r.version + "." + r.kind;
+}
+
+}  // namespace
+
+schema::SchemaPtr SchemaGate::schema_of(const ServedKind& kind) const {
+  if (kind.custom) return kind.schema;
+  return kind.kind.schema.empty() ? nullptr : registry_.find(kind.kind.schema);
+}
+
+std::vector<std::string> SchemaGate::prune(const ServedKind& kind, json::value& object) const {
+  const schema::SchemaPtr schema = schema_of(kind);
+  return schema ? schema::prune(registry_, *schema, object) : std::vector<std::string>();
+}
+
+void SchemaGate::set_defaults(const ServedKind& kind, json::value& object) const {
+  if (const schema::SchemaPtr schema = schema_of(kind)) {
+    schema::apply_defaults(registry_, *schema, object);
+  }
+  if (kind.kind.set_defaults != nullptr) kind.kind.set_defaults(object);
+}
+
+Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object) const {
+  const schema::SchemaPtr schema = schema_of(kind);
+  if (!schema) return {};
+  const api::Resource& r = kind.resource();
+  return schema::check_object(registry_, *schema, object, r.kind, r.group, r.version);
+}
+
+std::vector<Cause> SchemaGate::validate(const ServedKind& kind, const json::value& object,
+                                        const json::value* old,
+                                        std::string_view subresource) const {
+  if (kind.kind.validate == nullptr) return {};
+  return kind.kind.validate(object, {.old = old, .subresource = subresource});
+}
+
+Result<json::value> SchemaGate::patch(const ServedKind& kind, PatchType type,
+                                      const json::value& object, const json::value& patch) const {
+  if (type == PatchType::kJson) return schema::apply_json_patch(object, patch);
+  if (!patch.is_object()) return fail(Code::kBadRequest, "the patch must be an object");
+  if (type == PatchType::kMerge) {
+    json::value next = object;
+    schema::apply_merge_patch(next, patch);
+    return next;
+  }
+  const schema::SchemaPtr schema = schema_of(kind);
+  static const schema::Schema kAnything;
+  return schema::apply_strategic_merge(registry_, schema ? *schema : kAnything, object, patch);
+}
+
+json::object SchemaGate::components(const ServedKind& kind, std::string& name) const {
+  json::object out;
+  const schema::SchemaPtr schema = schema_of(kind);
+  name = kind.custom || kind.kind.schema.empty() ? custom_name(kind.resource()) : kind.kind.schema;
+  out[name] =
+      schema ? schema::to_openapi(*schema)
+             : json::object{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+  std::vector<std::string> open;
+  collect_references(out[name], open);
+  while (!open.empty()) {
+    const std::string next = std::move(open.back());
+    open.pop_back();
+    if (out.contains(next)) continue;
+    const schema::SchemaPtr found = registry_.find(next);
+    json::value component = found ? json::value(schema::to_openapi(*found))
+                                  : json::value(json::object{{"type", "object"}});
+    collect_references(component, open);
+    out[next] = std::move(component);
+  }
+  return out;
+}
+
+}  // namespace skiff::apiserver

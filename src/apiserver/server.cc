@@ -1,0 +1,178 @@
+#include "apiserver/server.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "apiserver/discovery.h"
+#include "apiserver/logs.h"
+#include "apiserver/request_body.h"
+#include "apiserver/status.h"
+
+namespace skiff::apiserver {
+namespace {
+
+bool mutates(Verb verb) {
+  return verb == Verb::kCreate || verb == Verb::kUpdate || verb == Verb::kPatch ||
+         verb == Verb::kDelete;
+}
+
+bool prefix_matches(std::string_view path, std::string_view prefix) {
+  if (path == prefix) return true;
+  return prefix != "/" && path.starts_with(prefix) &&
+         (prefix.ends_with('/') || path[prefix.size()] == '/');
+}
+
+void indent_where_asked(const http::Url& url, http::Response& response) {
+  if (response.stream || response.body.empty() || !url.flag("pretty") ||
+      http::header(response.headers, "Content-Type") != "application/json") {
+    return;
+  }
+  if (const auto parsed = json::parse(response.body)) response.body = json::pretty(*parsed) + "\n";
+}
+
+}  // namespace
+
+Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::Registry& registry,
+               const env::Clock& clock, std::uint64_t seed, ServerOptions options)
+    : store_(store),
+      built_in_(std::move(kinds)),
+      clock_(clock),
+      options_(std::move(options)),
+      authenticator_(options_.auth),
+      writes_(registry, clock, seed),
+      open_api_(writes_.gate()),
+      watches_(store, clock),
+      collector_(
+          store, clock, writes_, [this] { return this->kinds(); },
+          [this](Transaction& txn, store::Sync sync) -> Result<void> {
+            SKIFF_TRY(commit(txn, sync));
+            return {};
+          }) {
+  load_kinds();
+}
+
+std::shared_ptr<const KindTable> Server::kinds() const {
+  const std::lock_guard guard(kinds_lock_);
+  return kinds_;
+}
+
+void Server::load_kinds() {
+  // Under the lock, so that of two changes the later state is the one that stays.
+  const std::lock_guard guard(kinds_lock_);
+  std::vector<Object> definitions;
+  for (const store::EntryPtr& entry : store_.list(kCrdKey).entries) {
+    definitions.push_back(entry->value());
+  }
+  kinds_ = std::make_shared<const KindTable>(built_in_, definitions);
+}
+
+Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {
+  SKIFF_ASSIGN(const store::Revision revision, txn.commit(sync));
+  if (txn.touched(kCrdKey)) load_kinds();
+  return revision;
+}
+
+http::Response Server::handle(const http::Request& request) {
+  const auto url = http::parse_url(request.target);
+  if (!url) {
+    return error_response({.code = Code::kBadRequest, .message = "the path cannot be understood"});
+  }
+  http::Response response = dispatch(request, *url);
+  indent_where_asked(*url, response);
+  if (const std::string cookie = authenticator_.sign_in_cookie(request, *url); !cookie.empty()) {
+    response.headers.emplace_back("Set-Cookie", cookie);
+  }
+  return response;
+}
+
+http::Response Server::dispatch(const http::Request& request, const http::Url& url) {
+  const auto identity = authenticator_.authenticate(request, url);
+  if (!identity) return error_response(identity.error());
+  const ExtraRoute* extra = extra_route(request, url);
+  const auto route = extra != nullptr ? Route() : parse_route(url, request.method);
+  if (extra == nullptr || !extra->open) {
+    Attributes attributes{.path = url.path, .method = request.method};
+    if (route) attributes.route = *route;
+    if (auto allowed = authorize(*identity, attributes); !allowed) {
+      count(request, attributes.route, http_code(allowed.error().code));
+      return error_response(allowed.error());
+    }
+  }
+  http::Response response = extra != nullptr    ? extra->handler(request)
+                            : !route            ? text_response(404, "404 page not found\n")
+                            : route->resource() ? answer_resource(request, url, *route)
+                                                : answer_path(request, url);
+  count(request, route.value_or(Route()), response.status);
+  return response;
+}
+
+const ExtraRoute* Server::extra_route(const http::Request& request, const http::Url& url) const {
+  const ExtraRoute* best = nullptr;
+  for (const ExtraRoute& route : options_.routes) {
+    if (!route.method.empty() && route.method != request.method) continue;
+    if (!prefix_matches(url.path, route.prefix)) continue;
+    if (best == nullptr || route.prefix.size() > best->prefix.size()) best = &route;
+  }
+  return best;
+}
+
+http::Response Server::answer_path(const http::Request& request, const http::Url& url) {
+  const auto table = kinds();
+  const std::string& first = url.segments.empty() ? url.path : url.segments[0];
+  if (request.method != "GET" && request.method != "HEAD") {
+    return error_response(method_not_allowed());
+  }
+  if (first == "healthz" || first == "livez" || first == "readyz") return health(url);
+  if (first == "version" && url.segments.size() == 1) return version();
+  if (first == "metrics" && url.segments.size() == 1) return metrics();
+  std::optional<http::Response> answer;
+  if (first == "openapi") {
+    answer = open_api_.serve(table, request, url);
+  } else {
+    answer = discover(*table, request, url);
+  }
+  return answer ? std::move(*answer) : text_response(404, "404 page not found\n");
+}
+
+http::Response Server::answer_resource(const http::Request& request, const http::Url& url,
+                                       const Route& route) {
+  const auto table = kinds();
+  const ServedKind* kind = table->find(route.group, route.version, route.plural);
+  const bool sub_exists =
+      kind != nullptr &&
+      (route.subresource.empty() ||
+       std::ranges::count(subresources(*kind), route.subresource, &SubresourceInfo::name) > 0);
+  if (!sub_exists) {
+    return error_response(
+        {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
+  }
+  const bool scope_fits =
+      kind->resource().namespaced ? (route.name.empty() || !route.ns.empty()) : route.ns.empty();
+  if (!scope_fits) {
+    return error_response(
+        {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
+  }
+  if (!allows(*kind, route.subresource, route.verb)) return error_response(method_not_allowed());
+  if (mutates(route.verb)) return answer_write(request, url, *kind, route);
+  if (route.verb == Verb::kDeleteCollection) {
+    return answer_delete_collection(request, url, *kind, route);
+  }
+  const auto view = View::of(*kind, request, url);
+  if (!view) return error_response(view.error());
+  const store::Key key{.resource = kind->resource().key(), .ns = route.ns, .name = route.name};
+  if (route.subresource == "log") {
+    const store::EntryPtr pod = store_.get(key);
+    if (!pod) return error_response(not_found(kind->resource(), route.name));
+    http::Response response = serve_logs(options_.pod_streams, *pod->value(), url, clock_.now());
+    hold_until_visible(store_, pod->revision(), response);
+    return response;
+  }
+  if (route.verb == Verb::kGet) return get_object(store_, *view, key, url, clock_.now());
+  auto selection = Selection::parse(*kind, route.ns, url.param("labelSelector").value_or(""),
+                                    url.param("fieldSelector").value_or(""));
+  if (!selection) return error_response(selection.error());
+  if (route.verb == Verb::kWatch) return watches_.open(table, *view, std::move(*selection), url);
+  return list_objects(store_, *view, *selection, url, clock_.now());
+}
+
+}  // namespace skiff::apiserver

@@ -1,0 +1,215 @@
+// How requests and in-process clients come to the write path, and back with an answer.
+#include <fmt/format.h>
+
+#include "api/meta.h"
+#include "apiserver/request_body.h"
+#include "apiserver/server.h"
+#include "apiserver/status.h"
+#include "base/strings.h"
+#include "schema/prune.h"
+
+namespace skiff::apiserver {
+namespace {
+
+// Each try reads anew; so many in a row would need a writer on the same object in every gap.
+constexpr int kAttempts = 16;
+
+bool somebody_was_quicker(const Error& error) {
+  return error.code == Code::kConflict || error.code == Code::kAlreadyExists ||
+         error.code == Code::kNotFound;
+}
+
+store::Sync sync_of(const ServedKind& kind) {
+  return kind.kind.lazy ? store::Sync::kLazy : store::Sync::kSynced;
+}
+
+PatchType patch_of(client::Verb verb) {
+  return verb == client::Verb::kJsonPatch ? PatchType::kJson : PatchType::kMerge;
+}
+
+Verb verb_of(client::Verb verb) {
+  switch (verb) {
+    case client::Verb::kCreate:
+      return Verb::kCreate;
+    case client::Verb::kUpdate:
+      return Verb::kUpdate;
+    case client::Verb::kMergePatch:
+    case client::Verb::kJsonPatch:
+      return Verb::kPatch;
+    case client::Verb::kDelete:
+      return Verb::kDelete;
+  }
+  return Verb::kNone;
+}
+
+Result<WriteRequest> from_client(const KindTable& kinds, const client::Write& write) {
+  const api::Resource& r = write.resource;
+  const ServedKind* kind = kinds.find(r.group, r.version, r.plural);
+  if (kind == nullptr || !allows(*kind, write.subresource, verb_of(write.verb))) {
+    return fail(Code::kNotFound,
+                fmt::format("{} of {} in {} is not served", verb_name(verb_of(write.verb)), r.key(),
+                            r.api_version()));
+  }
+  WriteRequest request{.verb = verb_of(write.verb),
+                       .kind = kind,
+                       .ns = write.ns,
+                       .name = write.name,
+                       .subresource = write.subresource,
+                       .body = write.body,
+                       .patch = patch_of(write.verb),
+                       .uid = write.uid,
+                       .resource_version = write.resource_version,
+                       .validation = FieldValidation::kIgnore};
+  if (request.verb == Verb::kDelete) {
+    SKIFF_TRY(read_delete_options(write.body, http::Url(), request));
+    request.body = nullptr;
+  }
+  return request;
+}
+
+json::value answer_value(const Transaction& txn, const Outcome& outcome) {
+  if (outcome.answer) return *outcome.answer;
+  const store::EntryPtr entry = txn.result(outcome.key);
+  return entry ? *entry->value() : json::value();
+}
+
+std::vector<Result<json::value>> nothing_written(std::size_t before, const Error& error) {
+  Error others = error;
+  others.message =
+      "not written, because another write of the same transaction failed: " + error.message;
+  std::vector<Result<json::value>> results(before, std::unexpected(std::move(others)));
+  results.push_back(std::unexpected(error));
+  return results;
+}
+
+}  // namespace
+
+Result<WriteRequest> Server::read_write(const http::Request& request, const http::Url& url,
+                                        const ServedKind& kind, const Route& route) {
+  WriteRequest write{.verb = route.verb,
+                     .kind = &kind,
+                     .ns = route.ns,
+                     .name = route.name,
+                     .subresource = route.subresource};
+  SKIFF_TRY(read_options(url, write));
+  if (route.verb == Verb::kPatch) {
+    SKIFF_ASSIGN(write.patch, patch_type(request, kind));
+  }
+  SKIFF_ASSIGN(json::value body, parse_body(request));
+  if (route.verb == Verb::kDelete || route.verb == Verb::kDeleteCollection) {
+    SKIFF_TRY(read_delete_options(body, url, write));
+  } else if (body.is_null()) {
+    return fail(Code::kBadRequest, "the request needs a body");
+  } else {
+    if (route.verb != Verb::kPatch && trim(request.body).starts_with('{')) {
+      write.duplicated = schema::duplicate_fields(request.body);
+    }
+    write.body = std::move(body);
+  }
+  return write;
+}
+
+http::Response Server::answer_write(const http::Request& request, const http::Url& url,
+                                    const ServedKind& kind, const Route& route) {
+  const auto write = read_write(request, url, kind, route);
+  if (!write) return error_response(write.error());
+  const auto view = View::of(kind, request, url);
+  if (!view) return error_response(view.error());
+  return perform(*write, *view);
+}
+
+http::Response Server::perform(const WriteRequest& write, const View& view) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Transaction txn(store_);
+    auto outcome = writes_.run(txn, write);
+    if (!outcome) return error_response(outcome.error());
+    http::Response response = json_response(outcome->status, "");
+    store::Revision revision = 0;
+    if (!write.dry_run && txn.changes()) {
+      const auto committed = commit(txn, sync_of(*write.kind));
+      if (!committed && somebody_was_quicker(committed.error())) continue;
+      if (!committed) return error_response(committed.error());
+      revision = *committed;
+    }
+    if (outcome->answer) {
+      const bool object = api::kind(*outcome->answer) == write.kind->resource().kind;
+      response.body =
+          object ? view.render(*outcome->answer, clock_.now()) : json::serialize(*outcome->answer);
+    } else if (write.dry_run) {
+      response.body = view.render(*txn.get(outcome->key), clock_.now());
+    } else {
+      const store::EntryPtr entry = txn.result(outcome->key);
+      response.body = view.render(*entry, clock_.now());
+      revision = std::max(revision, entry->revision());
+    }
+    add_warnings(outcome->warnings, response);
+    hold_until_visible(store_, revision, response);
+    return response;
+  }
+  return error_response(modified(write.kind->resource(), write.name));
+}
+
+http::Response Server::answer_delete_collection(const http::Request& request, const http::Url& url,
+                                                const ServedKind& kind, const Route& route) {
+  const auto write = read_write(request, url, kind, route);
+  if (!write) return error_response(write.error());
+  const auto selection = Selection::parse(kind, route.ns, url.param("labelSelector").value_or(""),
+                                          url.param("fieldSelector").value_or(""));
+  if (!selection) return error_response(selection.error());
+  const auto view = View::of(kind, request, url);
+  if (!view) return error_response(view.error());
+  const store::Listing listing = store_.list(kind.resource().key(), route.ns);
+  std::string items;
+  store::Revision last = listing.revision;
+  for (const store::EntryPtr& entry : listing.entries) {
+    if (!selection->matches(*entry)) continue;
+    WriteRequest one = *write;
+    one.verb = Verb::kDelete;
+    one.ns = entry->key().ns;
+    one.name = entry->key().name;
+    const http::Response response = perform(one, *view);
+    // Gone already is what was asked for.
+    if (response.status != 200 && response.status != 404) {
+      return {.status = response.status, .headers = response.headers, .body = response.body};
+    }
+    last = std::max(last, response.after_revision);
+    if (!items.empty()) items += ',';
+    items += entry->bytes();
+  }
+  http::Response response = json_response(
+      200,
+      fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{}"}},)"
+                  R"("items":[{}]}})",
+                  kind.resource().kind, kind.resource().api_version(), last, items));
+  hold_until_visible(store_, last, response);
+  return response;
+}
+
+std::vector<Result<json::value>> Server::transact(const std::vector<client::Write>& writes) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto table = kinds();
+    Transaction txn(store_);
+    std::vector<Outcome> outcomes;
+    store::Sync sync = store::Sync::kLazy;
+    for (const client::Write& write : writes) {
+      const auto request = from_client(*table, write);
+      if (!request) return nothing_written(outcomes.size(), request.error());
+      auto outcome = writes_.run(txn, *request);
+      if (!outcome) return nothing_written(outcomes.size(), outcome.error());
+      if (write.synced && !request->kind->kind.lazy) sync = store::Sync::kSynced;
+      outcomes.push_back(std::move(*outcome));
+    }
+    const auto committed = commit(txn, sync);
+    if (!committed && somebody_was_quicker(committed.error())) continue;
+    if (!committed) return nothing_written(writes.size() - 1, committed.error());
+    std::vector<Result<json::value>> results;
+    results.reserve(outcomes.size());
+    for (const Outcome& outcome : outcomes) results.emplace_back(answer_value(txn, outcome));
+    return results;
+  }
+  return nothing_written(writes.size() - 1,
+                         {.code = Code::kConflict,
+                          .message = "the objects changed each time this transaction was tried"});
+}
+
+}  // namespace skiff::apiserver

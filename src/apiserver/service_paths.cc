@@ -1,0 +1,74 @@
+// The paths that are about the server itself: health, version, metrics.
+#include <fmt/format.h>
+
+#include "apiserver/server.h"
+#include "apiserver/status.h"
+#include "base/strings.h"
+
+namespace skiff::apiserver {
+
+http::Response Server::health(const http::Url& url) const {
+  const std::string& name = url.segments[0];
+  const std::string refusing = store_.stats().refusing;
+  // A full disk does not get better by a restart: the process lives, but is not ready.
+  const bool fine = refusing.empty() || name == "livez";
+  if (fine && !url.flag("verbose")) return text_response(200, "ok");
+  std::string body = "[+]ping ok\n";
+  body += refusing.empty() ? "[+]store ok\n" : fmt::format("[-]store failed: {}\n", refusing);
+  body += fmt::format("{} check {}\n", name, fine ? "passed" : "failed");
+  return text_response(fine ? 200 : 500, std::move(body));
+}
+
+http::Response Server::version() const {
+  std::string_view number = options_.version;
+  if (number.starts_with('v')) number.remove_prefix(1);
+  const auto parts = split(number, '.');
+  return json_response(
+      200, json::serialize(json::object{
+               {"major", json::string(parts[0])},
+               {"minor", json::string(parts.size() > 1 ? parts[1] : std::string_view("0"))},
+               {"gitVersion", options_.version},
+               {"gitCommit", ""},
+               {"gitTreeState", "clean"},
+               {"buildDate", "1970-01-01T00:00:00Z"},
+               {"goVersion", "none"},
+               {"compiler", "clang"},
+               {"platform", "linux/amd64"}}));
+}
+
+void Server::count(const http::Request& request, const Route& route, int status) {
+  const std::string verb =
+      route.resource() ? std::string(verb_name(route.verb)) : lower(request.method);
+  const std::lock_guard guard(counts_lock_);
+  // Methods are the client's words; a few are enough.
+  if (counts_.size() < 256) ++counts_[{verb, status}];
+}
+
+http::Response Server::metrics() const {
+  std::string out =
+      "# HELP apiserver_request_total Requests answered, by verb and HTTP code.\n"
+      "# TYPE apiserver_request_total counter\n";
+  {
+    const std::lock_guard guard(counts_lock_);
+    for (const auto& [key, count] : counts_) {
+      out += fmt::format("apiserver_request_total{{verb=\"{}\",code=\"{}\"}} {}\n", key.first,
+                         key.second, count);
+    }
+  }
+  const store::Store::Stats stats = store_.stats();
+  const auto add = [&](std::string_view name, std::string_view type, std::string_view help,
+                       std::uint64_t value) {
+    out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
+  };
+  add("skiff_watches", "gauge", "Watch streams open now.", watches_.count());
+  add("skiff_store_objects", "gauge", "Objects in the store.", stats.objects);
+  add("skiff_store_revision", "counter", "Newest revision.", store_.revision());
+  add("skiff_store_commits_total", "counter", "Transactions written.", stats.commits);
+  add("skiff_store_syncs_total", "counter", "Times the disk was made to sync.", stats.syncs);
+  add("skiff_store_waiting", "gauge", "Mutations not yet on disk.", stats.waiting);
+  http::Response response = text_response(200, std::move(out));
+  response.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
+  return response;
+}
+
+}  // namespace skiff::apiserver

@@ -1,0 +1,137 @@
+#include "apiserver/status.h"
+
+#include <fmt/format.h>
+
+namespace skiff::apiserver {
+namespace {
+
+json::object details_of(const Error& error) {
+  json::object details;
+  if (!error.name.empty()) details["name"] = error.name;
+  if (!error.group.empty()) details["group"] = error.group;
+  if (!error.resource.empty()) details["kind"] = error.resource;
+  if (!error.causes.empty()) {
+    json::array& causes = details["causes"].emplace_array();
+    for (const Cause& cause : error.causes) {
+      json::object entry;
+      if (!cause.reason.empty()) entry["reason"] = cause.reason;
+      if (!cause.message.empty()) entry["message"] = cause.message;
+      if (!cause.field.empty()) entry["field"] = cause.field;
+      causes.emplace_back(std::move(entry));
+    }
+  }
+  if (error.retry_after_s) details["retryAfterSeconds"] = *error.retry_after_s;
+  return details;
+}
+
+Error about(Code code, const api::Resource& resource, std::string_view name, std::string message) {
+  return Error{.code = code,
+               .message = std::move(message),
+               .group = resource.group,
+               .resource = resource.plural,
+               .name = std::string(name)};
+}
+
+}  // namespace
+
+json::object status_body(const Error& error) {
+  json::object body{{"kind", "Status"},           {"apiVersion", "v1"},
+                    {"metadata", json::object()}, {"status", "Failure"},
+                    {"message", error.message},   {"reason", reason(error.code)}};
+  json::object details = details_of(error);
+  if (!details.empty()) body["details"] = std::move(details);
+  body["code"] = http_code(error.code);
+  return body;
+}
+
+http::Response error_response(const Error& error) {
+  http::Response response =
+      json_response(http_code(error.code), json::serialize(status_body(error)));
+  if (error.retry_after_s) {
+    response.headers.emplace_back("Retry-After", std::to_string(*error.retry_after_s));
+  }
+  return response;
+}
+
+http::Response json_response(int status, std::string body) {
+  return {.status = status,
+          .headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-cache, private"}},
+          .body = std::move(body)};
+}
+
+http::Response text_response(int status, std::string body) {
+  return {.status = status,
+          .headers = {{"Content-Type", "text/plain; charset=utf-8"},
+                      {"Cache-Control", "no-cache, private"},
+                      {"X-Content-Type-Options", "nosniff"}},
+          .body = std::move(body)};
+}
+
+Error not_found(const api::Resource& resource, std::string_view name) {
+  return about(Code::kNotFound, resource, name,
+               fmt::format("{} \"{}\" not found", resource.key(), name));
+}
+
+Error already_exists(const api::Resource& resource, std::string_view name) {
+  return about(Code::kAlreadyExists, resource, name,
+               fmt::format("{} \"{}\" already exists", resource.key(), name));
+}
+
+Error conflict(const api::Resource& resource, std::string_view name, std::string_view why) {
+  return about(
+      Code::kConflict, resource, name,
+      fmt::format("Operation cannot be fulfilled on {} \"{}\": {}", resource.key(), name, why));
+}
+
+Error modified(const api::Resource& resource, std::string_view name) {
+  return conflict(resource, name,
+                  "the object has been modified; please apply your changes to the latest version "
+                  "and try again");
+}
+
+Error forbidden(const api::Resource& resource, std::string_view name, std::string_view why) {
+  const std::string what =
+      name.empty() ? resource.key() : fmt::format("{} \"{}\"", resource.key(), name);
+  return about(Code::kForbidden, resource, name, fmt::format("{} is forbidden: {}", what, why));
+}
+
+Error invalid(const api::Resource& resource, std::string_view name, std::vector<Cause> causes) {
+  std::string list;
+  for (const Cause& cause : causes) {
+    if (!list.empty()) list += ", ";
+    list += cause.field.empty() ? cause.message : cause.field + ": " + cause.message;
+  }
+  if (causes.size() > 1) list = "[" + list + "]";
+  const std::string kind =
+      resource.group.empty() ? resource.kind : resource.kind + "." + resource.group;
+  Error error = about(Code::kInvalid, resource, name,
+                      fmt::format("{} \"{}\" is invalid: {}", kind, name, list));
+  error.resource = resource.kind;
+  error.causes = std::move(causes);
+  return error;
+}
+
+Error method_not_allowed() {
+  return {.code = Code::kMethodNotAllowed,
+          .message = "the server does not allow this method on the requested resource"};
+}
+
+Cause required(std::string field, std::string_view detail) {
+  return {.field = std::move(field),
+          .reason = "FieldValueRequired",
+          .message = detail.empty() ? "Required value" : fmt::format("Required value: {}", detail)};
+}
+
+Cause invalid_value(std::string field, const json::value& value, std::string_view detail) {
+  return {.field = std::move(field),
+          .reason = "FieldValueInvalid",
+          .message = fmt::format("Invalid value: {}: {}", json::serialize(value), detail)};
+}
+
+Cause forbidden_value(std::string field, std::string_view detail) {
+  return {.field = std::move(field),
+          .reason = "FieldValueForbidden",
+          .message = fmt::format("Forbidden: {}", detail)};
+}
+
+}  // namespace skiff::apiserver

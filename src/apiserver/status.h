@@ -1,0 +1,33 @@
+// Errors and plain answers as HTTP responses: the Status objects every Kubernetes client reads.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/kind.h"
+#include "base/http.h"
+#include "base/json.h"
+#include "base/result.h"
+
+namespace skiff::apiserver {
+
+json::object status_body(const Error& error);
+http::Response error_response(const Error& error);
+http::Response json_response(int status, std::string body);
+http::Response text_response(int status, std::string body);
+
+// The sentences of the real server, since people and scripts search for them.
+Error not_found(const api::Resource& resource, std::string_view name);
+Error already_exists(const api::Resource& resource, std::string_view name);
+Error conflict(const api::Resource& resource, std::string_view name, std::string_view why);
+Error modified(const api::Resource& resource, std::string_view name);
+Error forbidden(const api::Resource& resource, std::string_view name, std::string_view why);
+Error invalid(const api::Resource& resource, std::string_view name, std::vector<Cause> causes);
+Error method_not_allowed();
+
+Cause required(std::string field, std::string_view detail = {});
+Cause invalid_value(std::string field, const json::value& value, std::string_view detail);
+Cause forbidden_value(std::string field, std::string_view detail);
+
+}  // namespace skiff::apiserver

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "apiserver/status.h"
+#include "apiserver/writes.h"
+
+namespace skiff::apiserver {
+namespace {
+
+// What only the server decides; a client's value is replaced by the old one without complaint.
+constexpr std::string_view kServerMetadata[] = {
+    "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "generation", "resourceVersion",   "generateName"};
+
+void copy_member(json::object& to, const json::object& from, std::string_view name) {
+  const json::value* member = from.if_contains(name);
+  if (member != nullptr) {
+    to[name] = *member;
+  } else {
+    to.erase(name);
+  }
+}
+
+std::vector<Cause> check_finalizers(const json::value& old, const json::value& next) {
+  if (!api::deleting(old)) return {};
+  const std::vector<std::string> before =
+      json::strings(json::get_array(old, {"metadata", "finalizers"}));
+  std::string added;
+  for (const std::string& f : json::strings(json::get_array(next, {"metadata", "finalizers"}))) {
+    if (std::ranges::count(before, f) > 0) continue;
+    if (!added.empty()) added += ", ";
+    added += fmt::format("\"{}\"", f);
+  }
+  if (added.empty()) return {};
+  return {forbidden_value("metadata.finalizers",
+                          fmt::format("no new finalizers can be added if the object is being "
+                                      "deleted, found new finalizers []string{{{}}}",
+                                      added))};
+}
+
+// Whether anything outside metadata (and status, where it is a sub-resource) differs.
+bool spec_changed(const ServedKind& kind, const json::value& a, const json::value& b) {
+  const auto strip = [&](json::object o) {
+    o.erase("metadata");
+    if (kind.kind.has_status) o.erase("status");
+    return o;
+  };
+  return strip(a.get_object()) != strip(b.get_object());
+}
+
+}  // namespace
+
+bool released(const ServedKind& kind, const json::value& object) {
+  if (!api::deleting(object) || has_finalizers(object)) return false;
+  const std::string key = kind.resource().key();
+  if (key == "pods") {
+    return json::get_int(object, {"metadata", "deletionGracePeriodSeconds"}).value_or(0) == 0;
+  }
+  if (key == "namespaces") return json::get_array(object, {"spec", "finalizers"}).empty();
+  return true;
+}
+
+Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
+  const Object old = txn.get(key_of(request));
+  if (old == nullptr) {
+    return std::unexpected(not_found(request.kind->resource(), request.name));
+  }
+  json::value next = request.body;
+  SKIFF_TRY(match_body(request, next));
+  SKIFF_TRY(check_preconditions(request, *old));
+  const std::string_view version = api::resource_version(next);
+  if (version.empty() && request.resource_version.empty() &&
+      !request.kind->kind.unconditional_update) {
+    return std::unexpected(
+        invalid(request.kind->resource(), request.name,
+                {invalid_value("metadata.resourceVersion", 0, "must be specified for an update")}));
+  }
+  return replace(txn, request, *old, std::move(next));
+}
+
+Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
+  const ServedKind& kind = *request.kind;
+  const Object old = txn.get(key_of(request));
+  if (old == nullptr) return std::unexpected(not_found(kind.resource(), request.name));
+  SKIFF_TRY(check_preconditions(request, *old));
+  json::value shown = *old;
+  shown.as_object()["apiVersion"] = kind.resource().api_version();
+  SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
+  SKIFF_TRY(match_body(request, next));
+  return replace(txn, request, *old, std::move(next));
+}
+
+Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
+                                const json::value& old, json::value next) {
+  const ServedKind& kind = *request.kind;
+  const api::Resource& resource = kind.resource();
+  if (const std::string_view given = api::resource_version(next);
+      !given.empty() && given != "0" && given != api::resource_version(old)) {
+    return std::unexpected(modified(resource, request.name));
+  }
+  if (const std::string_view given = api::uid(next); !given.empty() && given != api::uid(old)) {
+    return std::unexpected(
+        conflict(resource, request.name,
+                 fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                             given, api::uid(old))));
+  }
+  Outcome outcome{.key = key_of(request)};
+  SKIFF_TRY(check_unknown(request, next, outcome.warnings));
+  json::object& root = next.get_object();
+  if (request.subresource == "status") {
+    // Only the status is taken from what the client sent.
+    json::value whole = old;
+    copy_member(whole.as_object(), root, "status");
+    next = std::move(whole);
+  } else {
+    json::object& metadata = json::make_object(root, {"metadata"});
+    const json::object& before = json::get_object(old, {"metadata"});
+    for (std::string_view name : kServerMetadata) copy_member(metadata, before, name);
+    if (kind.kind.has_status) copy_member(root, old.get_object(), "status");
+  }
+  gate_.set_defaults(kind, next);
+  SKIFF_TRY(gate_.check(kind, next));
+  std::vector<Cause> causes = check_metadata(kind, next);
+  for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
+  for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
+    causes.push_back(std::move(cause));
+  }
+  if (!causes.empty()) {
+    return std::unexpected(invalid(resource, request.name, std::move(causes)));
+  }
+  if (next == old) return outcome;  // an answer, but no write and no event
+  if (request.subresource != "status" && spec_changed(kind, old, next)) {
+    const std::int64_t generation = json::get_int(old, {"metadata", "generation"}).value_or(0);
+    json::set(next, {"metadata", "generation"}, generation + 1);
+  }
+  if (released(kind, next)) {
+    txn.remove(outcome.key);
+    outcome.answer = std::move(next);
+    return outcome;
+  }
+  txn.put(outcome.key, std::move(next));
+  return outcome;
+}
+
+}  // namespace skiff::apiserver

@@ -1,0 +1,124 @@
+#include "apiserver/writes.h"
+
+#include <fmt/format.h>
+
+#include "api/meta.h"
+#include "apiserver/status.h"
+#include "schema/prune.h"
+
+namespace skiff::apiserver {
+
+store::Key key_of(const WriteRequest& request) {
+  return {.resource = request.kind->resource().key(), .ns = request.ns, .name = request.name};
+}
+
+bool has_finalizers(const json::value& object) {
+  return !json::get_array(object, {"metadata", "finalizers"}).empty();
+}
+
+std::string Writes::stamp() const { return rfc3339(clock_.now()); }
+
+std::string Writes::new_uid() {
+  const std::lock_guard lock(random_lock_);
+  return random_.uuid();
+}
+
+std::string Writes::new_suffix() {
+  const std::lock_guard lock(random_lock_);
+  return random_.suffix(5);
+}
+
+Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
+  if (request.subresource == "binding") return bind(txn, request);
+  if (request.subresource == "finalize") return finalize(txn, request);
+  switch (request.verb) {
+    case Verb::kCreate:
+      return create(txn, request);
+    case Verb::kUpdate:
+      return update(txn, request);
+    case Verb::kPatch:
+      return patch(txn, request);
+    case Verb::kDelete:
+      return remove(txn, request);
+    default:
+      return std::unexpected(method_not_allowed());
+  }
+}
+
+Result<void> match_body(const WriteRequest& request, json::value& object) {
+  const api::Resource& resource = request.kind->resource();
+  if (!object.is_object()) {
+    return fail(Code::kBadRequest,
+                fmt::format("the body must be an object, but it is: {}", json::type_name(object)));
+  }
+  const std::string version = resource.api_version();
+  if (const std::string_view given = api::api_version(object); !given.empty() && given != version) {
+    return fail(Code::kBadRequest,
+                fmt::format("the API version in the data ({}) does not match the expected API "
+                            "version ({})",
+                            given, version));
+  }
+  if (const std::string_view given = api::kind(object); !given.empty() && given != resource.kind) {
+    return fail(Code::kBadRequest,
+                fmt::format("{} in version \"{}\" cannot be handled as a {}: the kind in the data "
+                            "does not match the URL",
+                            given, resource.version, resource.kind));
+  }
+  const std::string_view ns = api::ns(object);
+  if (!ns.empty() && ns != request.ns) {
+    return fail(Code::kBadRequest,
+                "the namespace of the provided object does not match the namespace sent on the "
+                "request");
+  }
+  const std::string_view name = api::name(object);
+  if (!request.name.empty() && !name.empty() && name != request.name) {
+    return fail(Code::kBadRequest,
+                fmt::format("the name of the object ({}) does not match the name on the URL ({})",
+                            name, request.name));
+  }
+  json::object& root = object.get_object();
+  root["apiVersion"] = request.kind->storage_api_version();
+  root["kind"] = resource.kind;
+  json::object& metadata = json::make_object(root, {"metadata"});
+  if (!request.ns.empty()) metadata["namespace"] = request.ns;
+  if (!request.name.empty()) metadata["name"] = request.name;
+  // Field ownership is not tracked, so nothing may claim it is.
+  metadata.erase("managedFields");
+  metadata.erase("selfLink");
+  return {};
+}
+
+Result<void> check_preconditions(const WriteRequest& request, const json::value& old) {
+  if (!request.uid.empty() && request.uid != api::uid(old)) {
+    return std::unexpected(
+        conflict(request.kind->resource(), request.name,
+                 fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                             request.uid, api::uid(old))));
+  }
+  if (!request.resource_version.empty() && request.resource_version != api::resource_version(old)) {
+    if (request.verb != Verb::kDelete) {
+      return std::unexpected(modified(request.kind->resource(), request.name));
+    }
+    return std::unexpected(conflict(
+        request.kind->resource(), request.name,
+        fmt::format("Precondition failed: ResourceVersion in precondition: {}, ResourceVersion in "
+                    "object meta: {}",
+                    request.resource_version, api::resource_version(old))));
+  }
+  return {};
+}
+
+Result<void> Writes::check_unknown(const WriteRequest& request, json::value& object,
+                                   std::vector<std::string>& warnings) const {
+  const std::vector<std::string> sentences =
+      schema::field_warnings(gate_.prune(*request.kind, object), request.duplicated);
+  if (request.validation == FieldValidation::kIgnore || sentences.empty()) return {};
+  if (request.validation == FieldValidation::kWarn) {
+    warnings.insert(warnings.end(), sentences.begin(), sentences.end());
+    return {};
+  }
+  const api::Resource& resource = request.kind->resource();
+  return std::unexpected(schema::strict_error(resource.kind, resource.version, sentences));
+}
+
+}  // namespace skiff::apiserver

@@ -1,0 +1,99 @@
+// Every change of an object: create, update, patch, delete and the sub-resources that write.
+// Nothing here touches the store: a change is staged in a Transaction, so that one request, a
+// controller's plan of many writes and a dry run all pass the same checks.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apiserver/kinds.h"
+#include "apiserver/schema_gate.h"
+#include "apiserver/transaction.h"
+#include "base/random.h"
+#include "env/env.h"
+
+namespace skiff::apiserver {
+
+enum class FieldValidation { kIgnore, kWarn, kStrict };
+
+// DeleteOptions, from a body or from the query.
+struct DeleteOptions {
+  std::optional<std::int64_t> grace_period_s = {};
+  std::string propagation = {};  // Orphan, Background, Foreground; empty: the kind's default
+};
+
+struct WriteRequest {
+  Verb verb = Verb::kCreate;
+  const ServedKind* kind = nullptr;
+  std::string ns = {};
+  std::string name = {};
+  std::string subresource = {};
+  json::value body = {};  // object or patch
+  PatchType patch = PatchType::kMerge;
+  DeleteOptions remove = {};
+  // Preconditions besides those that the body carries.
+  std::string uid = {};
+  std::string resource_version = {};
+  FieldValidation validation = FieldValidation::kWarn;
+  std::vector<std::string> duplicated = {};  // paths of keys that the body gives twice
+  bool dry_run = false;
+};
+
+struct Outcome {
+  int status = 200;
+  store::Key key = {};
+  // The answer, where it is not simply the object under `key` after the commit.
+  std::optional<json::value> answer = {};
+  std::vector<std::string> warnings = {};
+};
+
+class Writes {
+ public:
+  Writes(const schema::Registry& registry, const env::Clock& clock, std::uint64_t seed)
+      : gate_(registry), clock_(clock), random_(seed) {}
+
+  Result<Outcome> run(Transaction& txn, const WriteRequest& request);
+  const SchemaGate& gate() const { return gate_; }
+
+ private:
+  Result<Outcome> create(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> update(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> patch(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> remove(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> bind(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> finalize(Transaction& txn, const WriteRequest& request);
+
+  // Writes `next` over `old`: metadata rules, defaults, validation, generation, no-op detection,
+  // and removal where the last finalizer of a deleted object goes.
+  Result<Outcome> replace(Transaction& txn, const WriteRequest& request, const json::value& old,
+                          json::value next);
+  Result<void> choose_name(Transaction& txn, const WriteRequest& request, json::value& object);
+  Result<void> check_unknown(const WriteRequest& request, json::value& object,
+                             std::vector<std::string>& warnings) const;
+  std::string stamp() const;  // now, as metav1.Time
+  std::string new_uid();
+  std::string new_suffix();
+
+  SchemaGate gate_;
+  const env::Clock& clock_;
+  std::mutex random_lock_;
+  Random random_;
+};
+
+// Shared by the files of this folder that write.
+store::Key key_of(const WriteRequest& request);
+// kBadRequest where kind, apiVersion, name or namespace of the body contradict the URL; fills what
+// is absent and moves the object to the version it is stored in.
+Result<void> match_body(const WriteRequest& request, json::value& object);
+std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object);
+Result<void> check_preconditions(const WriteRequest& request, const json::value& old);
+// What a kind that the server has duties for gets when it is made: finalizers, conditions.
+void prepare_new(const ServedKind& kind, json::value& object, const std::string& now);
+bool has_finalizers(const json::value& object);
+// Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
+// namespace by its own list of finalizers.
+bool released(const ServedKind& kind, const json::value& object);
+
+}  // namespace skiff::apiserver
