@@ -1,0 +1,125 @@
+#include "client/local/local_client.h"
+
+#include <fmt/format.h>
+
+#include "apiserver/selection.h"
+#include "apiserver/status.h"
+#include "store/store.h"
+
+namespace skiff::client {
+namespace {
+
+constexpr std::size_t kEventsPerPoll = 1024;
+
+Result<const apiserver::ServedKind*> served(const apiserver::KindTable& kinds,
+                                            const api::Resource& resource) {
+  const apiserver::ServedKind* kind = kinds.find(resource.group, resource.version, resource.plural);
+  if (kind != nullptr) return kind;
+  return fail(Code::kNotFound,
+              fmt::format("{} in {} is not served", resource.key(), resource.api_version()));
+}
+
+Object shown(const apiserver::ServedKind& kind, const store::Entry& entry) {
+  if (!kind.converts()) return entry.value();
+  json::value object = *entry.value();
+  object.as_object()["apiVersion"] = kind.resource().api_version();
+  return std::make_shared<const json::value>(std::move(object));
+}
+
+EventType type_of(store::EventType type) {
+  switch (type) {
+    case store::EventType::kAdded:
+      return EventType::kAdded;
+    case store::EventType::kModified:
+      return EventType::kModified;
+    case store::EventType::kDeleted:
+      return EventType::kDeleted;
+  }
+  return EventType::kModified;
+}
+
+class LocalWatch final : public Watch {
+ public:
+  LocalWatch(store::Store& store, std::shared_ptr<const apiserver::KindTable> kinds,
+             const apiserver::ServedKind& kind, std::uint64_t after, std::function<void()> ready)
+      : store_(store),
+        kinds_(std::move(kinds)),
+        kind_(kind),
+        resource_(kind.resource().key()),
+        at_(after),
+        subscription_(store.subscribe(resource_, store::Horizon::kCommitted, std::move(ready))) {}
+
+  Result<std::vector<Event>> poll() override {
+    SKIFF_ASSIGN(const auto events,
+                 store_.events(resource_, at_, store::Horizon::kCommitted, kEventsPerPoll));
+    std::vector<Event> out;
+    out.reserve(events.size());
+    for (const store::Event& event : events) {
+      at_ = event.entry->revision();
+      out.push_back({.type = type_of(event.type), .object = shown(kind_, *event.entry)});
+    }
+    return out;
+  }
+
+ private:
+  store::Store& store_;
+  const std::shared_ptr<const apiserver::KindTable> kinds_;  // keeps kind_ alive
+  const apiserver::ServedKind& kind_;
+  const std::string resource_;
+  store::Revision at_;
+  std::unique_ptr<store::Subscription> subscription_;
+};
+
+}  // namespace
+
+LocalClient::LocalClient(apiserver::Server& server, Post post)
+    : server_(server), store_(server.objects()), post_(std::move(post)) {}
+
+Result<json::value> LocalClient::get(const api::Resource& resource, std::string_view ns,
+                                     std::string_view name) {
+  const auto kinds = server_.kinds();
+  SKIFF_ASSIGN(const apiserver::ServedKind* kind, served(*kinds, resource));
+  const store::EntryPtr entry =
+      store_.get({.resource = resource.key(), .ns = std::string(ns), .name = std::string(name)});
+  if (!entry) return std::unexpected(apiserver::not_found(resource, name));
+  return *shown(*kind, *entry);
+}
+
+Result<List> LocalClient::list(const api::Resource& resource, std::string_view ns,
+                               const ListOptions& options) {
+  const auto kinds = server_.kinds();
+  SKIFF_ASSIGN(const apiserver::ServedKind* kind, served(*kinds, resource));
+  SKIFF_ASSIGN(const auto selection, apiserver::Selection::parse(*kind, ns, options.label_selector,
+                                                                 options.field_selector));
+  const store::Listing listing = store_.list(resource.key(), ns);
+  List out{.revision = listing.revision};
+  out.items.reserve(listing.entries.size());
+  for (const store::EntryPtr& entry : listing.entries) {
+    if (selection.matches(*entry)) out.items.push_back(shown(*kind, *entry));
+  }
+  return out;
+}
+
+Result<json::value> LocalClient::write(const Write& write) {
+  return std::move(server_.transact({write}).back());
+}
+
+void LocalClient::submit(std::vector<Write> writes, Done done) {
+  done(writes.empty() ? std::vector<Result<json::value>>() : server_.transact(writes));
+}
+
+Result<std::unique_ptr<Watch>> LocalClient::watch(const api::Resource& resource,
+                                                  std::uint64_t after_revision,
+                                                  std::function<void()> ready) {
+  auto kinds = server_.kinds();
+  SKIFF_ASSIGN(const apiserver::ServedKind* kind, served(*kinds, resource));
+  return std::make_unique<LocalWatch>(store_, kinds, *kind, after_revision, std::move(ready));
+}
+
+void LocalClient::when_safe(std::function<void()> fn) {
+  // Everything read or written so far is at most the newest commit.
+  store_.when_visible(store_.revision(),
+                      [post = post_, fn = std::move(fn)]() mutable { post(std::move(fn)); });
+}
+
+}  // namespace skiff::client
