@@ -24,12 +24,11 @@ client::Write removal_of(const json::value& pod) {
           .uid = std::string(api::uid(pod))};
 }
 
-client::Write creation_of(const json::value& root, std::int64_t index, std::string name,
-                          bool owned) {
+client::Write creation_of(const json::value& root, std::int64_t index, std::string name) {
   client::Write write{.resource = kPods, .ns = std::string(api::ns(root))};
   json::object meta{
       {"name", name}, {"namespace", write.ns}, {"labels", {{kIndex, std::to_string(index)}}}};
-  if (owned) meta["ownerReferences"] = json::array{api::owner_reference(root)};
+  meta["ownerReferences"] = json::array{api::owner_reference(root)};
   if (json::get_bool(root, {"spec", "gang"}).value_or(false)) {
     meta["annotations"] =
         json::object{{scheduler::kGangAnnotation, json::string(api::name(root))},
@@ -54,7 +53,7 @@ control::Plan plan_echo(const control::Observed& observed, Mistake mistake) {
   if (api::deleting(root)) return plan;
   const auto replicas = json::get_int(root, {"spec", "replicas"}).value_or(0);
   const bool done = json::get_string(root, {"status", "phase"}) == "Done";
-  if (done && mistake != Mistake::kForgetsFinish) return plan;
+  if (done) return plan;
   std::int64_t succeeded = 0;
   std::map<std::string_view, const json::value*> by_index;
   for (const Object& pod : observed.owned[0]) {
@@ -67,12 +66,7 @@ control::Plan plan_echo(const control::Observed& observed, Mistake mistake) {
   for (std::int64_t i = 0; i < replicas && !gave_up; ++i) {
     if (by_index.contains(std::to_string(i))) continue;
     std::string name = fmt::format("{}-{}", api::name(root), i);
-    // A name that differs at every look: what AlreadyExists would have caught goes through.
-    if (mistake == Mistake::kRandomNames) {
-      name += fmt::format("-{}", api::resource_version(root));
-      if (observed.owned[0].size() % 2 == 1) name += "x";
-    }
-    plan.writes.push_back(creation_of(root, i, std::move(name), mistake != Mistake::kNoOwner));
+    plan.writes.push_back(creation_of(root, i, std::move(name)));
   }
   const std::string_view phase = succeeded == replicas ? "Done" : "Running";
   if (json::get_string(root, {"status", "phase"}) != phase ||

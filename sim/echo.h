@@ -11,7 +11,7 @@ namespace skiff::sim {
 std::unique_ptr<Workload> make_echo();
 
 // For tests of the simulator: an Echo with a known mistake.
-enum class Mistake { kNone, kRandomNames, kForgetsFinish, kNoOwner, kStopsAfterCrash };
+enum class Mistake { kNone, kStopsAfterCrash };
 std::unique_ptr<Workload> make_echo(Mistake mistake);
 
 }  // namespace skiff::sim

@@ -25,6 +25,11 @@ Duration backoff(unsigned failures, Duration max) {
   return std::min(max, kBackoffMin * (std::int64_t{1} << std::min(failures, 20U)));
 }
 
+// The write may have taken effect all the same.
+bool ambiguous(Code code) {
+  return code == Code::kTimeout || code == Code::kServiceUnavailable || code == Code::kInternal;
+}
+
 // Somebody changed what we looked at: looking again is the remedy, not waiting.
 bool outdated(Code code) { return code == Code::kConflict || code == Code::kNotFound; }
 
@@ -362,6 +367,11 @@ void Runtime::failed(std::size_t index, const Key& key, Item& item, const Error&
   options_.log(fmt::format("{}: {}/{}: {} (attempt {})",
                            member.keyed ? member.keyed->name : member.global->name, key.ns,
                            key.name, error.message, item.failures));
+  // Nobody tells us which revision to wait for, so only a fresh list shows what was done: planning
+  // from what is cached could give away the same room twice.
+  if (ambiguous(error.code)) {
+    for (const std::string& resource : member.resources) feeds_.at(resource).cache->distrust();
+  }
   // Whoever changed the object causes an event that marks this key; the timer is for the case that
   // the event came first. A key that keeps losing backs off like any other.
   constexpr unsigned kPatience = 5;
