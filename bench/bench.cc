@@ -41,23 +41,27 @@ double median(std::vector<double> values) {
 
 class Server {
  public:
-  Server(std::string binary, std::string data) : binary_(std::move(binary)), data_(std::move(data)) {}
+  Server(std::string binary, std::string data)
+      : binary_(std::move(binary)), data_(std::move(data)) {}
   ~Server() { stop(); }
 
   // Milliseconds from exec to the first /readyz that says ok.
   double start() {
-    const std::string https = fmt::format("127.0.0.1:{}", kHttps), http = fmt::format("127.0.0.1:{}", kHttp);
-    std::vector<std::string> words = {binary_, "up", "--data", data_, "--https", https,
-                                      "--http", http, "--images=host"};
+    const std::string https = fmt::format("127.0.0.1:{}", kHttps),
+                      http = fmt::format("127.0.0.1:{}", kHttp);
+    std::vector<std::string> words = {binary_, "up",     "--data", data_,          "--https",
+                                      https,   "--http", http,     "--images=host"};
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 2, (data_ + ".log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    posix_spawn_file_actions_addopen(&files, 2, (data_ + ".log").c_str(),
+                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
     const auto begin = Clock::now();
-    if (posix_spawn(&pid_, binary_.c_str(), &files, nullptr, argv.data(), environ) != 0) std::exit(1);
+    if (posix_spawn(&pid_, binary_.c_str(), &files, nullptr, argv.data(), environ) != 0)
+      std::exit(1);
     posix_spawn_file_actions_destroy(&files);
     while (!listening(kHttp)) {
       if (ms_since(begin) > 20'000) {
@@ -96,7 +100,8 @@ struct Row {
 std::vector<Row> rows;
 
 void add(std::string what, std::string figure, std::string goal = "", bool met = true) {
-  fmt::print("{:<58} {:>16}   {}\n", what, figure, goal.empty() ? "" : goal + (met ? "" : "  MISSED"));
+  fmt::print("{:<58} {:>16}   {}\n", what, figure,
+             goal.empty() ? "" : goal + (met ? "" : "  MISSED"));
   std::fflush(stdout);
   rows.push_back({std::move(what), std::move(figure), std::move(goal), met});
 }
@@ -110,22 +115,24 @@ void start_and_idle(const std::string& binary, const std::string& data) {
     server.stop();
     again.push_back(server.start());
   }
-  add("ready after start, empty folder (median of 5)", fmt::format("{:.0f} ms", median(fresh)), "150 ms",
-      median(fresh) <= 150);
-  add("ready after start, existing folder (median of 5)", fmt::format("{:.0f} ms", median(again)), "150 ms",
-      median(again) <= 150);
+  add("ready after start, empty folder (median of 5)", fmt::format("{:.0f} ms", median(fresh)),
+      "150 ms", median(fresh) <= 150);
+  add("ready after start, existing folder (median of 5)", fmt::format("{:.0f} ms", median(again)),
+      "150 ms", median(again) <= 150);
   Server server(binary, data);
   server.start();
   std::this_thread::sleep_for(3s);
   const double cpu = cpu_seconds(server.pid());
   std::this_thread::sleep_for(5s);
-  add("idle memory (RSS)", fmt::format("{:.1f} MB", rss_mb(server.pid())), "40 MB", rss_mb(server.pid()) <= 40);
+  add("idle memory (RSS)", fmt::format("{:.1f} MB", rss_mb(server.pid())), "40 MB",
+      rss_mb(server.pid()) <= 40);
   add("idle CPU over 5 s", fmt::format("{:.2f} %", (cpu_seconds(server.pid()) - cpu) / 5 * 100));
 }
 
 std::string config_map(int thread, std::uint64_t n) {
-  return fmt::format(R"({{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c-{}-{}"}},"data":{{"k":"{}"}}}})",
-                     thread, n, std::string(500, 'x'));
+  return fmt::format(
+      R"({{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c-{}-{}"}},"data":{{"k":"{}"}}}})",
+      thread, n, std::string(500, 'x'));
 }
 
 void creates(double sync) {
@@ -140,10 +147,11 @@ void creates(double sync) {
     };
   };
   const double one = calls_per_second(kHttp, 1, 3, create(1000));
-  add("one create, one client", fmt::format("{:.2f} ms", 1000 / one), fmt::format("sync {:.2f} ms + 0.5", sync),
-      1000 / one <= sync + 0.5);
+  add("one create, one client", fmt::format("{:.2f} ms", 1000 / one),
+      fmt::format("sync {:.2f} ms + 0.5", sync), 1000 / one <= sync + 0.5);
   std::vector<double> runs;
-  for (int i = 0; i < 3; ++i) runs.push_back(calls_per_second(kHttp, 64, 3, create(2000 + 100 * i)));
+  for (int i = 0; i < 3; ++i)
+    runs.push_back(calls_per_second(kHttp, 64, 3, create(2000 + 100 * i)));
   add("creates/s, 64 clients (median of 3)", fmt::format("{:.0f}/s", median(runs)));
   add("  per measured sync", fmt::format("{:.1f} creates", median(runs) * sync / 1000));
   const double gets = calls_per_second(kHttp, 8, 3, [](int, std::uint64_t, Connection& c) {
@@ -156,11 +164,13 @@ void creates(double sync) {
 std::size_t count(Connection& c, const std::string& target, std::string_view wanted) {
   const std::string body = c.request("GET", target).body;
   std::size_t n = 0;
-  for (std::size_t at = body.find(wanted); at != std::string::npos; at = body.find(wanted, at + 1)) ++n;
+  for (std::size_t at = body.find(wanted); at != std::string::npos; at = body.find(wanted, at + 1))
+    ++n;
   return n;
 }
 
-bool wait_count(Connection& c, const std::string& target, std::string_view wanted, std::size_t n, int seconds) {
+bool wait_count(Connection& c, const std::string& target, std::string_view wanted, std::size_t n,
+                int seconds) {
   const auto end = Clock::now() + std::chrono::seconds(seconds);
   while (count(c, target, wanted) < n) {
     if (Clock::now() > end) return false;
@@ -174,9 +184,12 @@ void pods(std::size_t n) {
   c.request("POST", "/api/v1/namespaces", R"({"metadata":{"name":"pods"}})");
   const auto start = Clock::now();
   for (std::size_t i = 0; i < n; ++i) {
-    c.request("POST", "/api/v1/namespaces/pods/pods",
-              fmt::format(R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{}"}},"spec":{{"restartPolicy":)"
-                          R"("Never","containers":[{{"name":"c","image":"x","command":["/bin/true"]}}]}}}})", i));
+    c.request(
+        "POST", "/api/v1/namespaces/pods/pods",
+        fmt::format(
+            R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{}"}},"spec":{{"restartPolicy":)"
+            R"("Never","containers":[{{"name":"c","image":"x","command":["/bin/true"]}}]}}}})",
+            i));
   }
   const bool all = wait_count(c, "/api/v1/namespaces/pods/pods", R"("phase":"Succeeded")", n, 120);
   const double seconds = ms_since(start) / 1000;
@@ -192,9 +205,11 @@ void jobs(std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     const auto answer = c.request(
         "POST", "/apis/kubeflow.org/v1/namespaces/jobs/tfjobs",
-        fmt::format(R"({{"apiVersion":"kubeflow.org/v1","kind":"TFJob","metadata":{{"name":"j{}"}},"spec":{{)"
-                    R"("tfReplicaSpecs":{{"Worker":{{"replicas":2,"template":{{"spec":{{"containers":[{{"name":)"
-                    R"("tensorflow","image":"x","command":["/bin/true"]}}]}}}}}}}}}}}})", i));
+        fmt::format(
+            R"({{"apiVersion":"kubeflow.org/v1","kind":"TFJob","metadata":{{"name":"j{}"}},"spec":{{)"
+            R"("tfReplicaSpecs":{{"Worker":{{"replicas":2,"template":{{"spec":{{"containers":[{{"name":)"
+            R"("tensorflow","image":"x","command":["/bin/true"]}}]}}}}}}}}}}}})",
+            i));
     if (answer.status != 201) {
       fmt::print(stderr, "bench: TFJob answered {}: {}\n", answer.status, answer.body);
       std::exit(1);
@@ -203,14 +218,17 @@ void jobs(std::size_t n) {
   const bool all = wait_count(c, "/api/v1/namespaces/jobs/pods", R"("kind":"Pod")", 2 * n, 60);
   add(fmt::format("{} TFJobs of 2 workers until all pods exist", n),
       all ? fmt::format("{:.2f} s", ms_since(start) / 1000) : "not all pods exist", "", all);
-  const bool ended = wait_count(c, "/apis/kubeflow.org/v1/namespaces/jobs/tfjobs", R"("TFJobSucceeded")", n, 120);
-  add("  until all have succeeded", ended ? fmt::format("{:.2f} s", ms_since(start) / 1000) : "not all", "", ended);
+  const bool ended =
+      wait_count(c, "/apis/kubeflow.org/v1/namespaces/jobs/tfjobs", R"("TFJobSucceeded")", n, 120);
+  add("  until all have succeeded",
+      ended ? fmt::format("{:.2f} s", ms_since(start) / 1000) : "not all", "", ended);
 }
 
 void write_json(const std::string& path) {
   json::array out;
   for (const Row& row : rows) {
-    out.push_back(json::object{{"what", row.what}, {"figure", row.figure}, {"goal", row.goal}, {"met", row.met}});
+    out.push_back(json::object{
+        {"what", row.what}, {"figure", row.figure}, {"goal", row.goal}, {"met", row.met}});
   }
   std::ofstream(path) << json::pretty(out) << "\n";
 }

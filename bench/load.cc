@@ -62,7 +62,8 @@ Connection::Answer Connection::request(const std::string& method, const std::str
                                        const std::string& body) {
   std::string out = method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   if (!body.empty()) {
-    out += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+    out +=
+        "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   }
   out += "\r\n" + body;
   for (std::size_t sent = 0; sent < out.size();) {
@@ -117,7 +118,8 @@ double calls_per_second(std::uint16_t port, int threads, double seconds,
                         const std::function<void(int, std::uint64_t, Connection&)>& work) {
   std::atomic<std::uint64_t> calls = 0;
   const auto start = Clock::now();
-  const auto end = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const auto end =
+      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   {
     std::vector<std::jthread> pool;
     for (int t = 0; t < threads; ++t) {

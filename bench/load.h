@@ -19,7 +19,8 @@ class Connection {
     int status = 0;
     std::string body = {};
   };
-  Answer request(const std::string& method, const std::string& target, const std::string& body = {});
+  Answer request(const std::string& method, const std::string& target,
+                 const std::string& body = {});
 
  private:
   int fd_;

@@ -35,7 +35,7 @@ struct Resource {
 // As additionalPrinterColumns of a CRD. Priority 0 is shown always, 1 with -o wide.
 struct Column {
   std::string name = {};
-  std::string type = {};  // string, integer, number, boolean, date
+  std::string type = {};       // string, integer, number, boolean, date
   std::string json_path = {};  // .spec.replicas, .status.conditions[-1:].type
   int priority = 0;
   std::string description = {};

@@ -4,11 +4,19 @@
 
 namespace skiff::api {
 
-std::string_view name(const json::value& object) { return json::get_string(object, {"metadata", "name"}); }
-std::string_view ns(const json::value& object) { return json::get_string(object, {"metadata", "namespace"}); }
-std::string_view uid(const json::value& object) { return json::get_string(object, {"metadata", "uid"}); }
+std::string_view name(const json::value& object) {
+  return json::get_string(object, {"metadata", "name"});
+}
+std::string_view ns(const json::value& object) {
+  return json::get_string(object, {"metadata", "namespace"});
+}
+std::string_view uid(const json::value& object) {
+  return json::get_string(object, {"metadata", "uid"});
+}
 std::string_view kind(const json::value& object) { return json::get_string(object, {"kind"}); }
-std::string_view api_version(const json::value& object) { return json::get_string(object, {"apiVersion"}); }
+std::string_view api_version(const json::value& object) {
+  return json::get_string(object, {"apiVersion"});
+}
 
 std::string_view resource_version(const json::value& object) {
   return json::get_string(object, {"metadata", "resourceVersion"});
@@ -33,7 +41,8 @@ bool deleting(const json::value& object) {
   return !json::get_string(object, {"metadata", "deletionTimestamp"}).empty();
 }
 
-std::optional<Time> time_at(const json::value& object, std::initializer_list<std::string_view> path) {
+std::optional<Time> time_at(const json::value& object,
+                            std::initializer_list<std::string_view> path) {
   return parse_time(json::get_string(object, path));
 }
 

@@ -21,7 +21,8 @@ std::uint64_t revision(const json::value& object);  // resourceVersion as a numb
 std::string_view label(const json::value& object, std::string_view key);
 std::string_view annotation(const json::value& object, std::string_view key);
 bool deleting(const json::value& object);  // deletionTimestamp is set
-std::optional<Time> time_at(const json::value& object, std::initializer_list<std::string_view> path);
+std::optional<Time> time_at(const json::value& object,
+                            std::initializer_list<std::string_view> path);
 std::optional<Time> created_at(const json::value& object);
 
 // The owner reference with controller: true, or null.

@@ -30,7 +30,8 @@ Result<net::Identity> read_identity(const DataFolder& folder, const std::string&
   return out;
 }
 
-Result<void> write_identity(const DataFolder& folder, const std::string& name, const net::Identity& identity) {
+Result<void> write_identity(const DataFolder& folder, const std::string& name,
+                            const net::Identity& identity) {
   SKIFF_TRY(write_file(folder.at("pki/" + name + ".key"), identity.key_pem, 0600));
   return write_file(folder.at("pki/" + name + ".crt"), identity.certificate_pem, 0600);
 }
@@ -48,7 +49,8 @@ net::ServerNames names_for(const std::vector<std::string>& addresses) {
       .addresses = {"127.0.0.1", "::1"}};
   if (!host_name().empty()) names.dns.push_back(host_name());
   for (const std::string& address : addresses) {
-    if (std::ranges::find(names.addresses, address) == names.addresses.end()) names.addresses.push_back(address);
+    if (std::ranges::find(names.addresses, address) == names.addresses.end())
+      names.addresses.push_back(address);
   }
   return names;
 }
@@ -123,7 +125,8 @@ contexts:
 current-context: skiff
 )",
                      url, base64::encode(credentials.authority.certificate_pem),
-                     base64::encode(credentials.admin.certificate_pem), base64::encode(credentials.admin.key_pem));
+                     base64::encode(credentials.admin.certificate_pem),
+                     base64::encode(credentials.admin.key_pem));
 }
 
 }  // namespace skiff::assembly

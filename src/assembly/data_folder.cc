@@ -18,32 +18,38 @@ Result<DataFolder> DataFolder::open(const std::string& path) {
   std::error_code error;
   const std::filesystem::path full = std::filesystem::absolute(path, error).lexically_normal();
   std::filesystem::create_directories(full, error);
-  if (error) return fail(Code::kInternal, fmt::format("cannot make the data folder {}: {}", path, error.message()));
+  if (error)
+    return fail(Code::kInternal,
+                fmt::format("cannot make the data folder {}: {}", path, error.message()));
   const std::filesystem::path real = std::filesystem::canonical(full, error);
   chmod(real.c_str(), 0700);
   const std::string lock_path = real.string() + "/lock";
   const int fd = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) {
-    return fail(Code::kInternal, fmt::format("cannot write in {}: {}; choose another folder with --data", path,
-                                             std::strerror(errno)));
+    return fail(Code::kInternal,
+                fmt::format("cannot write in {}: {}; choose another folder with --data", path,
+                            std::strerror(errno)));
   }
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     char pid[32] = {};
     const ssize_t n = read(fd, pid, sizeof pid - 1);
     close(fd);
-    return fail(Code::kConflict, fmt::format("Skiff already runs with the data folder {} (pid {}); stop it with: "
-                                             "skiff down --data {}",
-                                             real.string(), n > 0 ? std::string(pid) : "unknown", real.string()));
+    return fail(Code::kConflict,
+                fmt::format("Skiff already runs with the data folder {} (pid {}); stop it with: "
+                            "skiff down --data {}",
+                            real.string(), n > 0 ? std::string(pid) : "unknown", real.string()));
   }
   const std::string pid = std::to_string(getpid());
   if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) {
     close(fd);
-    return fail(Code::kInternal, fmt::format("cannot write {}: {}", lock_path, std::strerror(errno)));
+    return fail(Code::kInternal,
+                fmt::format("cannot write {}: {}", lock_path, std::strerror(errno)));
   }
   return DataFolder(real.string(), fd);
 }
 
-DataFolder::DataFolder(DataFolder&& other) noexcept : path_(std::move(other.path_)), lock_(other.lock_) {
+DataFolder::DataFolder(DataFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(other.lock_) {
   other.lock_ = -1;
 }
 
@@ -53,7 +59,8 @@ DataFolder::~DataFolder() {
 
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Code::kNotFound, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  if (!file)
+    return fail(Code::kNotFound, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
@@ -76,7 +83,8 @@ Result<void> write_file(const std::string& path, const std::string& text, int mo
   if (fsync(fd) != 0) return failed("sync");
   close(fd);
   if (rename(temporary.c_str(), path.c_str()) != 0) {
-    return fail(Code::kInternal, fmt::format("cannot rename to {}: {}", path, std::strerror(errno)));
+    return fail(Code::kInternal,
+                fmt::format("cannot rename to {}: {}", path, std::strerror(errno)));
   }
   return {};
 }

@@ -44,7 +44,8 @@ void Loop::run(const std::function<Duration()>& turn) {
   Duration wait{0};
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    changed_.wait_for(lock, std::min(wait, kLongest), [this] { return stopping_ || woken_ || !posted_.empty(); });
+    changed_.wait_for(lock, std::min(wait, kLongest),
+                      [this] { return stopping_ || woken_ || !posted_.empty(); });
     woken_ = false;
     std::deque<std::function<void()>> work = std::exchange(posted_, {});
     lock.unlock();

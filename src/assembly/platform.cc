@@ -41,7 +41,8 @@ Result<Address> parse_address(const std::string& option, const std::string& text
   const char* digits = colon == std::string::npos ? "" : text.c_str() + colon + 1;
   const unsigned long port = std::strtoul(digits, &end, 10);
   if (colon == std::string::npos || *digits == 0 || *end != 0 || port > 65535) {
-    return fail(Code::kBadRequest, fmt::format("{} {}: write ADDRESS:PORT, e.g. 127.0.0.1:7443", option, text));
+    return fail(Code::kBadRequest,
+                fmt::format("{} {}: write ADDRESS:PORT, e.g. 127.0.0.1:7443", option, text));
   }
   std::string host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -68,7 +69,8 @@ node::Variables machine_environment() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view pair = *entry;
     const std::size_t equals = pair.find('=');
-    if (equals != std::string_view::npos) out.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    if (equals != std::string_view::npos)
+      out.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
   }
   return out;
 }
@@ -94,9 +96,10 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
                                                   std::function<void(bool)> ask_to_stop) {
   SKIFF_ASSIGN(const Address http, parse_address("--http", options.http));
   if (!loopback(http.host)) {
-    return fail(Code::kBadRequest, fmt::format("--http {}: plain HTTP is for this machine only; use a loopback "
-                                               "address here and --https for the network",
-                                               options.http));
+    return fail(Code::kBadRequest,
+                fmt::format("--http {}: plain HTTP is for this machine only; use a loopback "
+                            "address here and --https for the network",
+                            options.http));
   }
   SKIFF_ASSIGN(DataFolder folder, DataFolder::open(options.data));
   std::unique_ptr<Platform> platform(new Platform(std::move(folder), options));
@@ -134,13 +137,17 @@ void Platform::make_server(std::function<void(bool)> ask_to_stop) {
       apiserver::ServerOptions{
           .version = kVersion,
           .auth = {.admin_token = credentials_.token, .local_trust = options_.local_trust}});
-  page_client_ = std::make_unique<client::LocalClient>(*server_, [this](auto fn) { loop_.post(std::move(fn)); });
+  page_client_ = std::make_unique<client::LocalClient>(
+      *server_, [this](auto fn) { loop_.post(std::move(fn)); });
   server_->add_route({.method = "GET", .prefix = "/", .handler = [this](const http::Request&) {
-                        return webui::status_page(*page_client_, features_.job_kinds, kVersion, clock_.now());
+                        return webui::status_page(*page_client_, features_.job_kinds, kVersion,
+                                                  clock_.now());
                       }});
-  server_->add_route({.method = "GET", .prefix = "/skiff/v1/status",
+  server_->add_route({.method = "GET",
+                      .prefix = "/skiff/v1/status",
                       .handler = [this](const http::Request&) { return status_json(); }});
-  server_->add_route({.method = "POST", .prefix = "/skiff/v1/stop",
+  server_->add_route({.method = "POST",
+                      .prefix = "/skiff/v1/stop",
                       .handler = [ask_to_stop](const http::Request& request) {
                         const auto parsed = http::parse_url(request.target);
                         ask_to_stop(parsed && parsed->flag("keepPods"));
@@ -151,22 +158,20 @@ void Platform::make_server(std::function<void(bool)> ask_to_stop) {
 
 http::Response Platform::status_json() {
   const store::Store::Stats stats = store_->stats();
-  json::object out = {{"version", kVersion},
-                      {"api", api_url_},
-                      {"page", page_url_},
-                      {"data", folder_.path()},
-                      {"pid", getpid()},
-                      {"uptime", age(clock_.elapsed() - started_)},
-                      {"stored", stats.objects},
-                      {"revision", store_->revision()}};
+  json::object out = {{"version", kVersion},     {"api", api_url_},
+                      {"page", page_url_},       {"data", folder_.path()},
+                      {"pid", getpid()},         {"uptime", age(clock_.elapsed() - started_)},
+                      {"stored", stats.objects}, {"revision", store_->revision()}};
   if (!stats.refusing.empty()) out["refusing"] = stats.refusing;
   return {.headers = {{"Content-Type", "application/json"}}, .body = json::serialize(out)};
 }
 
 void Platform::start_control() {
-  control_client_ = std::make_unique<client::LocalClient>(*server_, [this](auto fn) { loop_.post(std::move(fn)); });
+  control_client_ = std::make_unique<client::LocalClient>(
+      *server_, [this](auto fn) { loop_.post(std::move(fn)); });
   control_ = std::make_unique<control::Runtime>(
-      *control_client_, clock_, control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line});
+      *control_client_, clock_,
+      control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line});
   for (const control::Controller& controller : features_.controllers) control_->add(controller);
   control_->add(scheduler::make_scheduler());
   garbage_watch_ = store_->subscribe_all(store::Horizon::kCommitted, [this] {
@@ -205,7 +210,8 @@ void Platform::choose_network() {
     if (!subnet || subnet->empty()) {
       subnet = node::pick_subnet(node::default_subnets(), process_.bridge);
       if (subnet) {
-        if (auto kept = write_file(folder_.at("subnet"), *subnet, 0600); !kept) log_line(kept.error().message);
+        if (auto kept = write_file(folder_.at("subnet"), *subnet, 0600); !kept)
+          log_line(kept.error().message);
       }
     }
     if (subnet) {
@@ -220,7 +226,8 @@ void Platform::choose_network() {
 
 void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
-  node_client_ = std::make_unique<client::LocalClient>(*server_, [this](auto fn) { loop_.post(std::move(fn)); });
+  node_client_ = std::make_unique<client::LocalClient>(
+      *server_, [this](auto fn) { loop_.post(std::move(fn)); });
   std::map<std::string, std::string> capacity;
   for (const auto& [name, n] : options_.capacity) capacity[name] = std::to_string(n);
   agent_ = std::make_unique<node::Agent>(
@@ -245,16 +252,21 @@ void Platform::start_node() {
 Result<void> Platform::listen() {
   SKIFF_ASSIGN(const Address https, parse_address("--https", options_.https));
   SKIFF_ASSIGN(const Address http, parse_address("--http", options_.http));
-  SKIFF_ASSIGN(http_, net::Server::start(
-                          {.listeners = {{.address = https.host, .port = https.port, .tls = true},
-                                         {.address = http.host, .port = http.port, .trust_local = options_.local_trust}},
-                           .certificate_pem = credentials_.server.certificate_pem,
-                           .key_pem = credentials_.server.key_pem,
-                           .client_ca_pem = credentials_.authority.certificate_pem,
-                           .gate = [this](std::uint64_t revision,
-                                          std::function<void()> ready) { store_->when_visible(revision, std::move(ready)); },
-                           .server_header = "skiff"},
-                          [this](const http::Request& request) { return server_->handle(request); }));
+  SKIFF_ASSIGN(http_,
+               net::Server::start(
+                   {.listeners = {{.address = https.host, .port = https.port, .tls = true},
+                                  {.address = http.host,
+                                   .port = http.port,
+                                   .trust_local = options_.local_trust}},
+                    .certificate_pem = credentials_.server.certificate_pem,
+                    .key_pem = credentials_.server.key_pem,
+                    .client_ca_pem = credentials_.authority.certificate_pem,
+                    .gate =
+                        [this](std::uint64_t revision, std::function<void()> ready) {
+                          store_->when_visible(revision, std::move(ready));
+                        },
+                    .server_header = "skiff"},
+                   [this](const http::Request& request) { return server_->handle(request); }));
   api_url_ = url("https", https.host, http_->port(0));
   page_url_ = url("http", http.host, http_->port(1));
   SKIFF_TRY(write_file(folder_.at("kubeconfig"), kubeconfig_text(credentials_, api_url_), 0600));
@@ -262,13 +274,15 @@ Result<void> Platform::listen() {
   if (!process_.gateway.empty()) {
     // For pods; only tokens and certificates count there.
     for (const bool tls : {true, false}) {
-      const auto added = http_->add_listener({.address = process_.gateway, .port = http_->port(tls ? 0 : 1), .tls = tls});
+      const auto added = http_->add_listener(
+          {.address = process_.gateway, .port = http_->port(tls ? 0 : 1), .tls = tls});
       if (!added) log_line(added.error().message);
     }
     const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
-    auto dns = node::DnsServer::start({.address = process_.gateway,
-                                       .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
-                                       .records = [this] { return agent_->dns_records(); }});
+    auto dns =
+        node::DnsServer::start({.address = process_.gateway,
+                                .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
+                                .records = [this] { return agent_->dns_records(); }});
     if (dns) {
       dns_ = std::move(*dns);
     } else {
@@ -280,10 +294,13 @@ Result<void> Platform::listen() {
 }
 
 std::string Platform::summary() const {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.elapsed() - started_).count();
-  return fmt::format("Skiff is ready ({} ms): API {}, page {}, data {}; point kubectl here: eval \"$(skiff env{})\"", ms,
-                     api_url_, page_url_, folder_.path(),
-                     options_.data == folder_.path() ? "" : " --data " + folder_.path());
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock_.elapsed() - started_).count();
+  return fmt::format(
+      "Skiff is ready ({} ms): API {}, page {}, data {}; point kubectl here: eval \"$(skiff "
+      "env{})\"",
+      ms, api_url_, page_url_, folder_.path(),
+      options_.data == folder_.path() ? "" : " --data " + folder_.path());
 }
 
 void Platform::stop_pods() {
@@ -292,7 +309,8 @@ void Platform::stop_pods() {
                                 .sleep = [](Duration wait) { std::this_thread::sleep_for(wait); }};
   if (const auto pods = page_client_->list(kPods, "", {})) {
     for (const Object& pod : pods->items) {
-      const auto grace = json::get_int(*pod, {"spec", "terminationGracePeriodSeconds"}).value_or(30);
+      const auto grace =
+          json::get_int(*pod, {"spec", "terminationGracePeriodSeconds"}).value_or(30);
       options.graces[std::string(api::uid(*pod))] = std::chrono::seconds(grace);
     }
   }
@@ -311,7 +329,8 @@ void Platform::stop(bool keep_pods) {
   agent_.reset();
   runtime_.reset();
   if (!keep_pods && process_.privileged) {
-    if (auto released = node::release_network(process_); !released) log_line(released.error().message);
+    if (auto released = node::release_network(process_); !released)
+      log_line(released.error().message);
   }
   server_.reset();
   store_.reset();

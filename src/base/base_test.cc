@@ -18,9 +18,7 @@ TEST(Json, ErrorSaysWhere) {
   EXPECT_TRUE(json::parse("{} \n"));
 }
 
-TEST(Json, DepthIsBounded) {
-  EXPECT_FALSE(json::parse(std::string(100'000, '[')));
-}
+TEST(Json, DepthIsBounded) { EXPECT_FALSE(json::parse(std::string(100'000, '['))); }
 
 TEST(Json, SetMakesTheWay) {
   json::value v;

@@ -11,9 +11,9 @@ namespace skiff {
 
 }  // namespace skiff
 
-#define SKIFF_CHECK(condition, message)                                   \
-  do {                                                                    \
-    if (!(condition)) [[unlikely]] {                                      \
-      ::skiff::check_failed(__FILE__, __LINE__, #condition, (message));   \
-    }                                                                     \
+#define SKIFF_CHECK(condition, message)                                 \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]] {                                    \
+      ::skiff::check_failed(__FILE__, __LINE__, #condition, (message)); \
+    }                                                                   \
   } while (false)

@@ -15,9 +15,9 @@ namespace skiff::http {
 // Who the listener says is calling. Filled by net/, judged by apiserver/ (one place decides).
 struct Peer {
   bool tls = false;
-  bool same_user = false;      // loopback, and the kernel says the socket belongs to our own user
+  bool same_user = false;  // loopback, and the kernel says the socket belongs to our own user
   bool loopback = false;
-  std::string common_name = {};              // of a verified client certificate
+  std::string common_name = {};  // of a verified client certificate
   std::vector<std::string> organizations = {};
 };
 

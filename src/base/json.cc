@@ -48,7 +48,8 @@ Result<value> parse(std::string_view text) {
   boost::json::parser parser({}, options);
   const std::size_t used = parser.write(text.data(), text.size(), error);
   if (error) {
-    return fail(Code::kBadRequest, fmt::format("invalid JSON at byte {}: {}", used, error.message()));
+    return fail(Code::kBadRequest,
+                fmt::format("invalid JSON at byte {}: {}", used, error.message()));
   }
   return parser.release();
 }
@@ -153,14 +154,21 @@ std::vector<std::string> strings(const array& a) {
 
 std::string_view type_name(const value& v) {
   switch (v.kind()) {
-    case boost::json::kind::null: return "null";
-    case boost::json::kind::bool_: return "boolean";
+    case boost::json::kind::null:
+      return "null";
+    case boost::json::kind::bool_:
+      return "boolean";
     case boost::json::kind::int64:
-    case boost::json::kind::uint64: return "integer";
-    case boost::json::kind::double_: return "number";
-    case boost::json::kind::string: return "string";
-    case boost::json::kind::array: return "array";
-    case boost::json::kind::object: return "object";
+    case boost::json::kind::uint64:
+      return "integer";
+    case boost::json::kind::double_:
+      return "number";
+    case boost::json::kind::string:
+      return "string";
+    case boost::json::kind::array:
+      return "array";
+    case boost::json::kind::object:
+      return "object";
   }
   return "null";
 }

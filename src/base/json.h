@@ -55,7 +55,8 @@ void set(value& v, std::initializer_list<std::string_view> path, value leaf);
 
 inline std::string_view view(const string& s) { return {s.data(), s.size()}; }
 std::vector<std::string> strings(const array& a);
-std::string_view type_name(const value& v);  // string, integer, number, boolean, array, object, null
+std::string_view type_name(
+    const value& v);  // string, integer, number, boolean, array, object, null
 
 }  // namespace json
 

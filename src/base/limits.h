@@ -21,7 +21,8 @@ inline constexpr std::size_t kYamlNodes = 500'000;
 inline constexpr std::size_t kHttpHeaderBytes = 64 * 1024;
 inline constexpr std::size_t kHttpConnections = 4'096;
 inline constexpr std::chrono::seconds kHttpIdle{120};
-// A head, and again a body, must be whole this soon after its first byte; slower clients hold sockets.
+// A head, and again a body, must be whole this soon after its first byte; slower clients hold
+// sockets.
 inline constexpr std::chrono::seconds kHttpRequest{30};
 
 // Watch history kept per resource: about ten minutes of a busy job controller.

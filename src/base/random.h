@@ -18,8 +18,8 @@ class Random {
   // True in `percent` of a hundred calls.
   bool chance(unsigned percent) { return below(100) < percent; }
 
-  std::string uuid();                     // version 4
-  std::string suffix(unsigned length);    // from the alphabet generateName uses
+  std::string uuid();                   // version 4
+  std::string suffix(unsigned length);  // from the alphabet generateName uses
 
  private:
   std::uint64_t state_[4];

@@ -63,12 +63,12 @@ inline std::unexpected<Error> fail(Code code, std::string message) {
 }
 
 // SKIFF_TRY(expr): returns the error of `expr` to the caller, drops the value.
-#define SKIFF_TRY(expr)                                                    \
-  do {                                                                     \
-    auto skiff_try_result = (expr);                                        \
-    if (!skiff_try_result) {                                               \
-      return std::unexpected(std::move(skiff_try_result).error());         \
-    }                                                                      \
+#define SKIFF_TRY(expr)                                            \
+  do {                                                             \
+    auto skiff_try_result = (expr);                                \
+    if (!skiff_try_result) {                                       \
+      return std::unexpected(std::move(skiff_try_result).error()); \
+    }                                                              \
   } while (false)
 
 #define SKIFF_CONCAT_INNER(a, b) a##b
@@ -77,11 +77,11 @@ inline std::unexpected<Error> fail(Code code, std::string message) {
 // SKIFF_ASSIGN(auto x, expr): the value of `expr`, or its error is returned to the caller.
 #define SKIFF_ASSIGN(declaration, expr) \
   SKIFF_ASSIGN_INNER(SKIFF_CONCAT(skiff_result_, __LINE__), declaration, expr)
-#define SKIFF_ASSIGN_INNER(result, declaration, expr)          \
-  auto result = (expr);                                        \
-  if (!result) {                                               \
-    return std::unexpected(std::move(result).error());         \
-  }                                                            \
+#define SKIFF_ASSIGN_INNER(result, declaration, expr)  \
+  auto result = (expr);                                \
+  if (!result) {                                       \
+    return std::unexpected(std::move(result).error()); \
+  }                                                    \
   declaration = std::move(*result)
 
 }  // namespace skiff

@@ -22,9 +22,10 @@ std::string stamp(Time t, bool micro) {
   const auto day = floor<days>(t);
   const year_month_day date{day};
   const hh_mm_ss time{t - day};
-  std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
-                                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                                time.hours().count(), time.minutes().count(), time.seconds().count());
+  std::string out =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                  time.hours().count(), time.minutes().count(), time.seconds().count());
   if (micro) out += fmt::format(".{:06}", time.subseconds().count());
   return out + "Z";
 }
@@ -42,7 +43,8 @@ std::optional<Time> parse_time(std::string_view text) {
       text[16] != ':') {
     return {};
   }
-  const year_month_day date{year{*y}, month{static_cast<unsigned>(*mo)}, day{static_cast<unsigned>(*d)}};
+  const year_month_day date{year{*y}, month{static_cast<unsigned>(*mo)},
+                            day{static_cast<unsigned>(*d)}};
   if (!date.ok() || *h > 23 || *mi > 59 || *s > 60) return {};
   Time t = sys_days{date} + hours{*h} + minutes{*mi} + seconds{*s};
   std::size_t at = 19;

@@ -14,8 +14,9 @@ struct UpOptions {
   std::string data = {};
   std::string https = "127.0.0.1:7443";
   std::string http = "127.0.0.1:7420";
-  std::string kubeconfig = {};  // set: run the controllers against that cluster, start no API server
-  bool images_host = false;     // every image is this machine's own files
+  std::string kubeconfig =
+      {};                    // set: run the controllers against that cluster, start no API server
+  bool images_host = false;  // every image is this machine's own files
   bool local_trust = true;
   std::map<std::string, std::int64_t> capacity = {};  // extended resources of this node
   // Called once, when /readyz says ok.

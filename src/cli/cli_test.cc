@@ -31,12 +31,11 @@ columnDefinitions: [{name: Name, priority: 0}, {name: Node, priority: 1}]
 rows: [{cells: [p, n1], object: {metadata: {namespace: ns}}}]
 )");
   EXPECT_EQ(table_text(table, false, false, true), "NAME\np\n");
-  EXPECT_EQ(table_text(table, true, true, true), "NAMESPACE   NAME   NODE\nns          p      n1\n");
+  EXPECT_EQ(table_text(table, true, true, true),
+            "NAMESPACE   NAME   NODE\nns          p      n1\n");
 }
 
-TEST(Printer, TerminalCodesFromOutsideAreHarmless) {
-  EXPECT_EQ(printable("a\033[2Jb"), "a?[2Jb");
-}
+TEST(Printer, TerminalCodesFromOutsideAreHarmless) { EXPECT_EQ(printable("a\033[2Jb"), "a?[2Jb"); }
 
 TEST(Targets, AsKubectlTakesThem) {
   const auto slash = parse_targets({"pod/a", "tfjob/b"});
@@ -66,10 +65,12 @@ TEST(Kinds, FoundByEveryNameAndMissedWithAHint) {
 }
 
 TEST(Apply, SetsWhatChangedRemovesWhatWentKeepsTheRest) {
-  const json::value first = doc("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: '1', b: '2'}}");
+  const json::value first =
+      doc("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: '1', b: '2'}}");
   json::value live = with_last_applied(first);
   json::set(live, {"data", "added-by-other"}, "x");
-  const json::value second = doc("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: '3'}}");
+  const json::value second =
+      doc("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: '3'}}");
   const json::object patch = three_way_patch(live, second);
   EXPECT_EQ(json::serialize(json::get_object(patch, {"data"})), R"({"a":"3","b":null})");
   EXPECT_TRUE(three_way_patch(with_last_applied(second), second).empty());
@@ -88,8 +89,12 @@ TEST(Train, ScriptNameBecomesAJobName) {
 }
 
 TEST(Train, TensorFlowWithParameterServers) {
-  const auto job = train_manifest(
-      {.name = "t", .ns = "d", .framework = "tensorflow", .script = "/s.py", .workers = 2, .ps = 1});
+  const auto job = train_manifest({.name = "t",
+                                   .ns = "d",
+                                   .framework = "tensorflow",
+                                   .script = "/s.py",
+                                   .workers = 2,
+                                   .ps = 1});
   ASSERT_TRUE(job);
   EXPECT_EQ(api::kind(*job), "TFJob");
   EXPECT_EQ(json::get_int(*job, {"spec", "tfReplicaSpecs", "Worker", "replicas"}), 2);
@@ -97,8 +102,8 @@ TEST(Train, TensorFlowWithParameterServers) {
 }
 
 TEST(Train, OnePyTorchWorkerIsTheMasterAlone) {
-  const auto job =
-      train_manifest({.name = "t", .ns = "d", .framework = "pytorch", .script = "/s.py", .workers = 1});
+  const auto job = train_manifest(
+      {.name = "t", .ns = "d", .framework = "pytorch", .script = "/s.py", .workers = 1});
   ASSERT_TRUE(job);
   EXPECT_EQ(json::find(*job, {"spec", "pytorchReplicaSpecs", "Worker"}), nullptr);
 }
@@ -131,41 +136,53 @@ INSTANTIATE_TEST_SUITE_P(
     All, Why,
     testing::Values(
         WhyCase{"a pod that does not fit says what is short",
-                "{kind: Pod, metadata: {name: p}, status: {conditions: [{type: PodScheduled, status: 'False', "
+                "{kind: Pod, metadata: {name: p}, status: {conditions: [{type: PodScheduled, "
+                "status: 'False', "
                 "message: '0/1 nodes are available: 1 Insufficient cpu'}]}}",
                 "", "Insufficient cpu"},
         WhyCase{"an image nobody mapped",
-                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Pending, containerStatuses: "
+                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Pending, "
+                "containerStatuses: "
                 "[{name: c, state: {waiting: {reason: ErrImagePull, message: 'map it'}}}]}}",
                 "", "ErrImagePull (map it)"},
         WhyCase{"out of memory names the remedy",
-                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Failed, containerStatuses: "
+                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Failed, "
+                "containerStatuses: "
                 "[{name: c, state: {terminated: {exitCode: 137, reason: OOMKilled}}}]}}",
                 "", "resources.limits.memory"},
-        WhyCase{"a failed job shows its failed container",
-                "{kind: TFJob, metadata: {name: j}, status: {conditions: [{type: Failed, status: 'True', message: "
-                "'1 Worker replica(s) failed'}]}}",
-                "{kind: Pod, metadata: {name: j-worker-0, namespace: d}, spec: {nodeName: n}, status: {phase: Failed, "
-                "containerStatuses: [{name: c, state: {terminated: {exitCode: 3, reason: Error}}}]}}",
-                "exit code 3"},
+        WhyCase{
+            "a failed job shows its failed container",
+            "{kind: TFJob, metadata: {name: j}, status: {conditions: [{type: Failed, status: "
+            "'True', message: "
+            "'1 Worker replica(s) failed'}]}}",
+            "{kind: Pod, metadata: {name: j-worker-0, namespace: d}, spec: {nodeName: n}, status: "
+            "{phase: Failed, "
+            "containerStatuses: [{name: c, state: {terminated: {exitCode: 3, reason: Error}}}]}}",
+            "exit code 3"},
         WhyCase{"a job without pods", "{kind: TFJob, metadata: {name: j}}", "", "no pods yet"},
         WhyCase{"a suspended job says how to go on",
-                "{kind: TFJob, metadata: {name: j}, status: {conditions: [{type: Suspended, status: 'True'}]}}", "",
-                "set it to false"},
+                "{kind: TFJob, metadata: {name: j}, status: {conditions: [{type: Suspended, "
+                "status: 'True'}]}}",
+                "", "set it to false"},
         WhyCase{"a healthy pod",
-                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Running}}", "",
-                "nothing stands in its way"}),
+                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Running}}",
+                "", "nothing stands in its way"}),
     [](const auto& info) { return "case_" + std::to_string(info.index); });
 
 TEST(Describe, ShowsReplicasPodsAndEvents) {
   const std::string text = describe_text(
-      doc("{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j, namespace: d}, spec: {a: 1}, status: "
-          "{replicaStatuses: {Worker: {active: 2}}, conditions: [{type: Running, status: 'True'}]}}"),
-      {object("{kind: Pod, metadata: {name: j-worker-0}, status: {phase: Running, podIP: 10.0.0.2}}")},
-      {object("{reason: SuccessfulCreatePod, type: Normal, message: made, count: 3, involvedObject: {kind: TFJob, "
+      doc("{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j, namespace: d}, spec: {a: "
+          "1}, status: "
+          "{replicaStatuses: {Worker: {active: 2}}, conditions: [{type: Running, status: "
+          "'True'}]}}"),
+      {object(
+          "{kind: Pod, metadata: {name: j-worker-0}, status: {phase: Running, podIP: 10.0.0.2}}")},
+      {object("{reason: SuccessfulCreatePod, type: Normal, message: made, count: 3, "
+              "involvedObject: {kind: TFJob, "
               "name: j}}")},
       Time{});
-  for (const char* part : {"j-worker-0", "10.0.0.2", "ACTIVE", "SuccessfulCreatePod", "(x3)", "Running"}) {
+  for (const char* part :
+       {"j-worker-0", "10.0.0.2", "ACTIVE", "SuccessfulCreatePod", "(x3)", "Running"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }

@@ -4,9 +4,9 @@
 #include <mutex>
 
 #include "api/meta.h"
+#include "cli/context.h"
 #include "client/remote/remote_client.h"
 #include "client/remote/status.h"
-#include "cli/context.h"
 
 namespace skiff::cli {
 namespace {
@@ -34,13 +34,15 @@ class RemoteConnection : public Connection {
       rest += *piece;
       if (stream->status() >= 400) continue;
       std::size_t begin = 0;
-      for (std::size_t end = rest.find('\n'); end != std::string::npos; end = rest.find('\n', begin)) {
+      for (std::size_t end = rest.find('\n'); end != std::string::npos;
+           end = rest.find('\n', begin)) {
         if (!line(std::string_view(rest).substr(begin, end - begin))) return {};
         begin = end + 1;
       }
       rest.erase(0, begin);
     }
-    if (stream->status() >= 400) return std::unexpected(client::error_of({.status = stream->status(), .body = rest}));
+    if (stream->status() >= 400)
+      return std::unexpected(client::error_of({.status = stream->status(), .body = rest}));
     if (!rest.empty()) line(rest);
     return {};
   }
@@ -61,13 +63,15 @@ class RemoteConnection : public Connection {
   Result<api::Kind> kind_of(const json::value& object) override {
     SKIFF_ASSIGN(const std::vector<api::Kind> all, kinds());
     for (const api::Kind& kind : all) {
-      if (kind.resource.kind == api::kind(object) && kind.resource.api_version() == api::api_version(object)) {
+      if (kind.resource.kind == api::kind(object) &&
+          kind.resource.api_version() == api::api_version(object)) {
         return kind;
       }
     }
-    return fail(Code::kNotFound,
-                fmt::format("the server has no kind \"{}\" in version \"{}\" (all: skiff get --kinds)",
-                            api::kind(object), api::api_version(object)));
+    return fail(
+        Code::kNotFound,
+        fmt::format("the server has no kind \"{}\" in version \"{}\" (all: skiff get --kinds)",
+                    api::kind(object), api::api_version(object)));
   }
 
   std::string default_namespace() const override { return ns_; }

@@ -20,8 +20,9 @@ Result<Connection*> Context::connect() {
   if (access(path.c_str(), R_OK) != 0) {
     const char* other = std::getenv("KUBECONFIG");
     if (other == nullptr || *other == 0) {
-      return fail(Code::kServiceUnavailable,
-                  fmt::format("there is no Skiff at {} yet; start it with: skiff up -d", globals.data));
+      return fail(
+          Code::kServiceUnavailable,
+          fmt::format("there is no Skiff at {} yet; start it with: skiff up -d", globals.data));
     }
     path = other;
   }
@@ -56,7 +57,8 @@ Result<api::Kind> find_kind(const std::vector<api::Kind>& kinds, std::string_vie
 
 Result<std::vector<Target>> parse_targets(const std::vector<std::string>& words) {
   std::vector<Target> out;
-  if (words.empty()) return fail(Code::kBadRequest, "name what you mean: KIND, KIND NAME or KIND/NAME");
+  if (words.empty())
+    return fail(Code::kBadRequest, "name what you mean: KIND, KIND NAME or KIND/NAME");
   if (words.front().contains('/')) {
     for (const std::string& word : words) {
       const std::size_t slash = word.find('/');
@@ -78,9 +80,9 @@ Result<std::vector<Object>> pods_of_job(Connection& server, std::string_view ns,
                                         std::string_view job) {
   SKIFF_ASSIGN(const api::Kind pods, server.kind("pods"));
   SKIFF_ASSIGN(client::List list,
-               server.client().list(pods.resource, ns,
-                                    {.label_selector = fmt::format(
-                                         "training.kubeflow.org/job-name={}", job)}));
+               server.client().list(
+                   pods.resource, ns,
+                   {.label_selector = fmt::format("training.kubeflow.org/job-name={}", job)}));
   return std::move(list.items);
 }
 
@@ -94,7 +96,8 @@ Result<std::vector<Object>> events_of(Connection& server, std::string_view ns,
     return !uids.contains(json::get_string(*event, {"involvedObject", "uid"}));
   });
   std::ranges::sort(list.items, {}, [](const Object& event) {
-    return std::pair(std::string(json::get_string(*event, {"lastTimestamp"})), api::revision(*event));
+    return std::pair(std::string(json::get_string(*event, {"lastTimestamp"})),
+                     api::revision(*event));
   });
   return std::move(list.items);
 }

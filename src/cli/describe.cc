@@ -30,9 +30,11 @@ void add_conditions(std::string& out, const json::value& object, Time now) {
   if (conditions.empty()) return;
   std::vector<std::vector<std::string>> rows = {{"  TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}};
   for (const json::value& c : conditions) {
-    rows.push_back({"  " + std::string(json::get_string(c, {"type"})), std::string(json::get_string(c, {"status"})),
+    rows.push_back({"  " + std::string(json::get_string(c, {"type"})),
+                    std::string(json::get_string(c, {"status"})),
                     since(json::get_string(c, {"lastTransitionTime"}), now),
-                    std::string(json::get_string(c, {"reason"})), std::string(json::get_string(c, {"message"}))});
+                    std::string(json::get_string(c, {"reason"})),
+                    std::string(json::get_string(c, {"message"}))});
   }
   out += "Conditions:\n" + columns(rows);
 }
@@ -45,7 +47,8 @@ void add_replicas(std::string& out, const json::value& object) {
     const auto n = [&](std::string_view field) {
       return std::to_string(json::get_int(counts, {field}).value_or(0));
     };
-    rows.push_back({"  " + std::string(std::string_view(role)), n("active"), n("succeeded"), n("failed")});
+    rows.push_back(
+        {"  " + std::string(std::string_view(role)), n("active"), n("succeeded"), n("failed")});
   }
   out += "Replicas:\n" + columns(rows);
 }
@@ -53,9 +56,11 @@ void add_replicas(std::string& out, const json::value& object) {
 std::string container_state(const json::value& status) {
   if (json::find(status, {"state", "running"}) != nullptr) return "Running";
   if (const auto code = json::get_int(status, {"state", "terminated", "exitCode"})) {
-    return fmt::format("{} (exit code {})", json::get_string(status, {"state", "terminated", "reason"}), *code);
+    return fmt::format("{} (exit code {})",
+                       json::get_string(status, {"state", "terminated", "reason"}), *code);
   }
-  const std::string_view reason = json::get_string(status, {"state", "waiting", "reason"}, "Waiting");
+  const std::string_view reason =
+      json::get_string(status, {"state", "waiting", "reason"}, "Waiting");
   const std::string_view message = json::get_string(status, {"state", "waiting", "message"});
   return message.empty() ? std::string(reason) : fmt::format("{}: {}", reason, message);
 }
@@ -109,7 +114,8 @@ void add_events(std::string& out, const std::vector<Object>& events, Time now) {
     std::string message(json::get_string(*event, {"message"}));
     if (count > 1) message += fmt::format(" (x{})", count);
     rows.push_back({"  " + since(json::get_string(*event, {"lastTimestamp"}), now),
-                    std::string(json::get_string(*event, {"type"})), std::string(json::get_string(*event, {"reason"})),
+                    std::string(json::get_string(*event, {"type"})),
+                    std::string(json::get_string(*event, {"reason"})),
                     fmt::format("{}/{}", json::get_string(*event, {"involvedObject", "kind"}),
                                 json::get_string(*event, {"involvedObject", "name"})),
                     std::move(message)});
@@ -125,7 +131,8 @@ std::string describe_text(const json::value& object, const std::vector<Object>& 
   out += fmt::format("Name:         {}\n", api::name(object));
   if (!api::ns(object).empty()) out += fmt::format("Namespace:    {}\n", api::ns(object));
   out += fmt::format("Kind:         {} ({})\n", api::kind(object), api::api_version(object));
-  out += fmt::format("Age:          {}\n", since(json::get_string(object, {"metadata", "creationTimestamp"}), now));
+  out += fmt::format("Age:          {}\n",
+                     since(json::get_string(object, {"metadata", "creationTimestamp"}), now));
   add_map(out, "Labels", json::get_object(object, {"metadata", "labels"}));
   add_map(out, "Annotations", json::get_object(object, {"metadata", "annotations"}));
   if (const json::object* owner = api::controller_of(object)) {

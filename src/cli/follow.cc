@@ -34,7 +34,8 @@ std::string replica_name(const json::value& pod) {
 
 std::string log_target(std::string_view ns, std::string_view pod, const FollowOptions& options,
                        bool previous) {
-  std::string out = fmt::format("/api/v1/namespaces/{}/pods/{}/log?follow={}", ns, pod, options.follow);
+  std::string out =
+      fmt::format("/api/v1/namespaces/{}/pods/{}/log?follow={}", ns, pod, options.follow);
   if (!options.container.empty()) out += "&container=" + http::escape(options.container);
   if (options.timestamps) out += "&timestamps=true";
   if (options.tail_lines >= 0) out += fmt::format("&tailLines={}", options.tail_lines);
@@ -76,24 +77,30 @@ void Follower::follow_pod(const Object& pod, std::size_t number) {
   }
 }
 
-bool Follower::follow_attempt(const std::string& ns, const std::string& name, const std::string& uid,
-                              const std::string& prefix, std::int64_t& attempt) {
+bool Follower::follow_attempt(const std::string& ns, const std::string& name,
+                              const std::string& uid, const std::string& prefix,
+                              std::int64_t& attempt) {
   static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
   const auto pod = server_.client().get(kPods, ns, name);
   // A server that is being restarted comes back; a pod that is gone does not.
   if (!pod) return pod.error().code == Code::kServiceUnavailable;
   if (api::uid(*pod) != uid) return false;
   const json::value* status = first_status(*pod);
-  const std::int64_t now = status == nullptr ? 0 : json::get_int(*status, {"restartCount"}).value_or(0);
-  const bool started = status != nullptr && (json::find(*status, {"state", "running"}) != nullptr ||
-                                             json::find(*status, {"state", "terminated"}) != nullptr);
+  const std::int64_t now =
+      status == nullptr ? 0 : json::get_int(*status, {"restartCount"}).value_or(0);
+  const bool started =
+      status != nullptr && (json::find(*status, {"state", "running"}) != nullptr ||
+                            json::find(*status, {"state", "terminated"}) != nullptr);
   if (!started || now <= attempt) return !ended(*pod);
-  if (attempt >= 0) print(prefix, paint(fmt::format("--- restarted ({}) ---", now), Colour::kYellow, options_.colour));
+  if (attempt >= 0)
+    print(prefix,
+          paint(fmt::format("--- restarted ({}) ---", now), Colour::kYellow, options_.colour));
   attempt = now;
-  const auto done = server_.lines({.target = log_target(ns, name, options_)}, [&](std::string_view line) {
-    print(prefix, line);
-    return !stopped_.load();
-  });
+  const auto done =
+      server_.lines({.target = log_target(ns, name, options_)}, [&](std::string_view line) {
+        print(prefix, line);
+        return !stopped_.load();
+      });
   if (!done && !options_.follow) print(prefix, done.error().message);
   return true;
 }

@@ -31,8 +31,10 @@ Result<void> append_file(const std::string& path, std::vector<json::value>& out)
     return fail(Code::kBadRequest, fmt::format("{}: {}", path, documents.error().message));
   }
   for (json::value& document : *documents) {
-    if (!document.is_object() || api::kind(document).empty() || api::api_version(document).empty()) {
-      return fail(Code::kBadRequest, fmt::format("{}: not a Kubernetes object: it needs apiVersion and kind", path));
+    if (!document.is_object() || api::kind(document).empty() ||
+        api::api_version(document).empty()) {
+      return fail(Code::kBadRequest,
+                  fmt::format("{}: not a Kubernetes object: it needs apiVersion and kind", path));
     }
     if (api::kind(document) == "List") {
       for (const json::value& item : json::get_array(document, {"items"})) out.push_back(item);
@@ -50,7 +52,8 @@ json::object diff(const json::object* before, const json::object& live, const js
     const json::value* now = live.if_contains(key);
     if (now != nullptr && now->is_object() && wanted.is_object()) {
       const json::value* was = before == nullptr ? nullptr : before->if_contains(key);
-      json::object inner = diff(was == nullptr ? nullptr : was->if_object(), now->get_object(), wanted.get_object());
+      json::object inner =
+          diff(was == nullptr ? nullptr : was->if_object(), now->get_object(), wanted.get_object());
       if (!inner.empty()) patch[key] = std::move(inner);
     } else if (now == nullptr || *now != wanted) {
       patch[key] = wanted;

@@ -12,7 +12,8 @@ Result<json::array> environment(const std::vector<std::string>& pairs) {
     if (equals == std::string::npos || equals == 0) {
       return fail(Code::kBadRequest, fmt::format("--env {}: write NAME=value", pair));
     }
-    out.push_back(json::object{{"name", pair.substr(0, equals)}, {"value", pair.substr(equals + 1)}});
+    out.push_back(
+        json::object{{"name", pair.substr(0, equals)}, {"value", pair.substr(equals + 1)}});
   }
   return out;
 }
@@ -30,18 +31,16 @@ json::object replica(const TrainOptions& options, std::string_view container, js
                      int count) {
   json::array command = {json::string(options.python), json::string(options.script)};
   for (const std::string& argument : options.arguments) command.emplace_back(argument);
-  return {
-      {"replicas", count},
-      {"restartPolicy", "OnFailure"},
-      {"template",
-       {{"spec",
-         {{"containers",
-           json::array{json::object{{"name", json::string(container)},
-                                    {"image", json::string(kHostImage)},
-                                    {"command", std::move(command)},
-                                    {"workingDir", options.working_dir},
-                                    {"env", std::move(env)},
-                                    {"resources", resources(options)}}}}}}}}};
+  return {{"replicas", count},
+          {"restartPolicy", "OnFailure"},
+          {"template",
+           {{"spec",
+             {{"containers", json::array{json::object{{"name", json::string(container)},
+                                                      {"image", json::string(kHostImage)},
+                                                      {"command", std::move(command)},
+                                                      {"workingDir", options.working_dir},
+                                                      {"env", std::move(env)},
+                                                      {"resources", resources(options)}}}}}}}}};
 }
 
 }  // namespace
@@ -70,7 +69,8 @@ Result<json::value> train_manifest(const TrainOptions& options) {
   if (options.ps < 0) return fail(Code::kBadRequest, "--ps cannot be negative");
   SKIFF_ASSIGN(json::array env, environment(options.env));
   json::object replicas;
-  json::object spec = {{"runPolicy", {{"cleanPodPolicy", "Running"}, {"backoffLimit", options.retries}}}};
+  json::object spec = {
+      {"runPolicy", {{"cleanPodPolicy", "Running"}, {"backoffLimit", options.retries}}}};
   std::string_view kind;
   if (options.framework == "tensorflow") {
     kind = "TFJob";
@@ -92,8 +92,8 @@ Result<json::value> train_manifest(const TrainOptions& options) {
     }
     spec["pytorchReplicaSpecs"] = std::move(replicas);
   } else {
-    return fail(Code::kBadRequest, fmt::format("--framework {}: write tensorflow or pytorch",
-                                               options.framework));
+    return fail(Code::kBadRequest,
+                fmt::format("--framework {}: write tensorflow or pytorch", options.framework));
   }
   return json::value{{"apiVersion", "kubeflow.org/v1"},
                      {"kind", json::string(kind)},

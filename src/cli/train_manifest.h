@@ -22,7 +22,7 @@ struct TrainOptions {
   std::string python = "python3";
   int workers = 1;
   int ps = 0;
-  std::string cpu = {};     // per replica, as a quantity; empty: none asked
+  std::string cpu = {};  // per replica, as a quantity; empty: none asked
   std::string memory = {};
   std::int64_t gpus = 0;
   std::vector<std::string> env = {};  // NAME=value

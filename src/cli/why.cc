@@ -21,13 +21,15 @@ std::string container_reason(const json::value& pod, const json::value& status) 
   const std::string_view waiting = json::get_string(status, {"state", "waiting", "reason"});
   const std::string_view message = json::get_string(status, {"state", "waiting", "message"});
   if (!waiting.empty() && waiting != "ContainerCreating" && waiting != "PodInitializing") {
-    std::string out = fmt::format("Container {} of pod {} waits: {}", container, api::name(pod), waiting);
+    std::string out =
+        fmt::format("Container {} of pod {} waits: {}", container, api::name(pod), waiting);
     if (!message.empty()) out += fmt::format(" ({})", message);
     if (waiting == "CrashLoopBackOff") {
       const auto code = json::get_int(status, {"lastState", "terminated", "exitCode"});
       if (code) {
-        out += fmt::format(". It ended with exit code {} {} time(s); see: skiff logs {} -n {}", *code,
-                           json::get_int(status, {"restartCount"}).value_or(0), api::name(pod), api::ns(pod));
+        out += fmt::format(". It ended with exit code {} {} time(s); see: skiff logs {} -n {}",
+                           *code, json::get_int(status, {"restartCount"}).value_or(0),
+                           api::name(pod), api::ns(pod));
       }
     }
     return out;
@@ -36,9 +38,10 @@ std::string container_reason(const json::value& pod, const json::value& status) 
   if (!code || *code == 0) return {};
   const std::string_view reason = json::get_string(status, {"state", "terminated", "reason"});
   if (reason == "OOMKilled") {
-    return fmt::format("Container {} of pod {} used more memory than its limit and was killed. Raise "
-                       "resources.limits.memory, or make the batch smaller",
-                       container, api::name(pod));
+    return fmt::format(
+        "Container {} of pod {} used more memory than its limit and was killed. Raise "
+        "resources.limits.memory, or make the batch smaller",
+        container, api::name(pod));
   }
   return fmt::format("Container {} of pod {} ended with exit code {}{}; see: skiff logs {} -n {}",
                      container, api::name(pod), *code,
@@ -50,7 +53,8 @@ std::vector<std::string> pod_reasons(const json::value& pod, Time now) {
   std::vector<std::string> out;
   const std::string_view phase = json::get_string(pod, {"status", "phase"}, "Pending");
   if (api::deleting(pod)) {
-    out.push_back(fmt::format("Pod {} is being deleted; its containers have until {} to end", api::name(pod),
+    out.push_back(fmt::format("Pod {} is being deleted; its containers have until {} to end",
+                              api::name(pod),
                               json::get_string(pod, {"metadata", "deletionTimestamp"})));
     return out;
   }
@@ -59,7 +63,8 @@ std::vector<std::string> pod_reasons(const json::value& pod, Time now) {
     const json::value* message = scheduled == nullptr ? nullptr : scheduled->if_contains("message");
     if (message != nullptr && message->is_string()) {
       out.push_back(fmt::format("Pod {} waits for a node since {}: {}", api::name(pod),
-                                age_of(api::created_at(pod), now), json::view(message->get_string())));
+                                age_of(api::created_at(pod), now),
+                                json::view(message->get_string())));
     } else {
       out.push_back(fmt::format("Pod {} waits for the scheduler to look at it", api::name(pod)));
     }
@@ -114,17 +119,20 @@ std::vector<std::string> explain_job(const Situation& s, Time now) {
     out.push_back(fmt::format("{} has {}: {}", title, state == "Failed" ? "failed" : "succeeded",
                               condition_message(job, state)));
   } else if (state == "Suspended") {
-    out.push_back(fmt::format("{} is suspended (spec.runPolicy.suspend); set it to false to go on", title));
+    out.push_back(
+        fmt::format("{} is suspended (spec.runPolicy.suspend); set it to false to go on", title));
     return out;
   } else {
     std::map<std::string, int> phases;
-    for (const Object& pod : s.pods) ++phases[text(json::get_string(*pod, {"status", "phase"}, "Pending"))];
+    for (const Object& pod : s.pods)
+      ++phases[text(json::get_string(*pod, {"status", "phase"}, "Pending"))];
     std::string counts;
     for (const auto& [phase, count] : phases) {
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, phase);
     }
     if (s.pods.empty()) {
-      out.push_back(fmt::format("{} has no pods yet ({} old)", title, age_of(api::created_at(job), now)));
+      out.push_back(
+          fmt::format("{} has no pods yet ({} old)", title, age_of(api::created_at(job), now)));
     } else {
       out.push_back(fmt::format("{} is {}: pods {}", title,
                                 state.empty() ? "starting" : fmt::format("{}", state), counts));
@@ -140,7 +148,8 @@ std::vector<std::string> explain_job(const Situation& s, Time now) {
     }
   }
   for (const auto& [key, count] : seen) {
-    if (count > 1) out.push_back(fmt::format("({} more pod(s) for the same reason{})", count - 1, key));
+    if (count > 1)
+      out.push_back(fmt::format("({} more pod(s) for the same reason{})", count - 1, key));
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// Why something waits, runs or failed, in sentences a person can act on. Pure: objects in, text out.
+// Why something waits, runs or failed, in sentences a person can act on. Pure: objects in, text
+// out.
 #pragma once
 
 #include <string>
@@ -10,9 +11,9 @@
 namespace skiff::cli {
 
 struct Situation {
-  Object object = {};                 // the pod or job asked about
-  std::vector<Object> pods = {};      // of a job
-  std::vector<Object> events = {};    // on the object and its pods, oldest first
+  Object object = {};               // the pod or job asked about
+  std::vector<Object> pods = {};    // of a job
+  std::vector<Object> events = {};  // on the object and its pods, oldest first
 };
 
 // First the short answer, then what it rests on, then what to do; never empty.

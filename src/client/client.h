@@ -71,9 +71,9 @@ class Client {
   virtual Result<json::value> write(const Write& write) = 0;
 
   // Writes in order, without blocking the caller. A local client makes them one transaction: all or
-  // none. A remote client stops at the first failure. `done` gets one result for each write that was
-  // tried (the failing one last); it may be called before submit returns, and always on the thread
-  // that runs the loop.
+  // none. A remote client stops at the first failure. `done` gets one result for each write that
+  // was tried (the failing one last); it may be called before submit returns, and always on the
+  // thread that runs the loop.
   using Done = std::function<void(std::vector<Result<json::value>>)>;
   virtual void submit(std::vector<Write> writes, Done done) = 0;
 

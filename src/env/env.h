@@ -11,8 +11,8 @@ namespace skiff::env {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual Time now() const = 0;                // wall clock, for stamps
-  virtual Duration elapsed() const = 0;        // never steps back, for intervals
+  virtual Time now() const = 0;          // wall clock, for stamps
+  virtual Duration elapsed() const = 0;  // never steps back, for intervals
 };
 
 class Entropy {

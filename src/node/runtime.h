@@ -31,14 +31,14 @@ struct SandboxSpec {
   std::string pod_name = {};
   std::string hostname = {};
   bool host_network = false;
-  std::string resolv_conf = {};  // contents of /etc/resolv.conf; empty: the machine's
-  std::string hosts = {};        // contents of /etc/hosts; empty: the machine's
+  std::string resolv_conf = {};          // contents of /etc/resolv.conf; empty: the machine's
+  std::string hosts = {};                // contents of /etc/hosts; empty: the machine's
   std::vector<std::string> masked = {};  // folders no container may see (Skiff's data)
 };
 
 struct ContainerSpec {
   std::string name = {};
-  int attempt = 0;  // 0, 1, 2, ...: one log file and one exit record each
+  int attempt = 0;          // 0, 1, 2, ...: one log file and one exit record each
   std::string rootfs = {};  // empty: the machine's own files, writes private to the pod
   std::vector<std::string> argv = {};
   std::vector<std::string> env = {};  // NAME=value

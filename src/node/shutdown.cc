@@ -39,7 +39,8 @@ void stop_all_pods(Runtime& runtime, const ShutdownOptions& options) {
     }
     if (containers.empty()) continue;
     const auto grace = options.graces.find(uid);
-    leaving.push_back({uid, start + (grace == options.graces.end() ? options.grace : grace->second)});
+    leaving.push_back(
+        {uid, start + (grace == options.graces.end() ? options.grace : grace->second)});
   }
   while (!leaving.empty()) {
     std::erase_if(leaving, [&](const Leaving& pod) {

@@ -11,9 +11,9 @@
 namespace skiff::node {
 
 struct ShutdownOptions {
-  Duration grace = std::chrono::seconds(30);           // of pods that are not in `graces`
+  Duration grace = std::chrono::seconds(30);                 // of pods that are not in `graces`
   std::map<std::string, Duration, std::less<>> graces = {};  // by pod uid
-  std::function<Duration()> elapsed = {};              // a clock that never steps back
+  std::function<Duration()> elapsed = {};                    // a clock that never steps back
   std::function<void(Duration)> sleep = {};
 };
 

@@ -54,12 +54,13 @@ std::string_view job_note(const json::value& job) {
   return conditions.empty() ? "" : json::get_string(conditions.back(), {"message"});
 }
 
-std::string row(const json::value& object, std::string_view state, std::string_view note, Time now) {
+std::string row(const json::value& object, std::string_view state, std::string_view note,
+                Time now) {
   const auto created = api::created_at(object);
-  return fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td class={}>{}</td><td>{}</td><td>{}</td></tr>\n",
-                     escape_html(api::kind(object)), escape_html(api::ns(object)),
-                     escape_html(api::name(object)), class_of(state), escape_html(state),
-                     created ? age(now - *created) : "", escape_html(note));
+  return fmt::format(
+      "<tr><td>{}</td><td>{}</td><td>{}</td><td class={}>{}</td><td>{}</td><td>{}</td></tr>\n",
+      escape_html(api::kind(object)), escape_html(api::ns(object)), escape_html(api::name(object)),
+      class_of(state), escape_html(state), created ? age(now - *created) : "", escape_html(note));
 }
 
 template <class Note>
@@ -67,18 +68,22 @@ std::string section(std::string_view title, std::vector<Object> objects, Time no
   std::string out = fmt::format("<h2>{} ({})</h2>\n", title, objects.size());
   if (objects.empty()) return out + "<p class=none>none</p>\n";
   std::ranges::sort(objects, std::greater{}, [](const Object& o) { return api::revision(*o); });
-  out += "<table><tr><th>Kind</th><th>Namespace</th><th>Name</th><th>State</th><th>Age</th><th>Note</th></tr>\n";
+  out +=
+      "<table><tr><th>Kind</th><th>Namespace</th><th>Name</th><th>State</th><th>Age</th><th>Note</"
+      "th></tr>\n";
   for (std::size_t i = 0; i < std::min(objects.size(), kRows); ++i) {
     out += row(*objects[i], state_of(*objects[i]), note(*objects[i]), now);
   }
   out += "</table>\n";
-  if (objects.size() > kRows) out += fmt::format("<p class=none>and {} more</p>\n", objects.size() - kRows);
+  if (objects.size() > kRows)
+    out += fmt::format("<p class=none>and {} more</p>\n", objects.size() - kRows);
   return out;
 }
 
 std::string nodes_section(const std::vector<Object>& nodes, Time now) {
-  std::string out = "<h2>Nodes</h2><table><tr><th>Kind</th><th>Namespace</th><th>Name</th><th>State</th>"
-                    "<th>Age</th><th>Note</th></tr>\n";
+  std::string out =
+      "<h2>Nodes</h2><table><tr><th>Kind</th><th>Namespace</th><th>Name</th><th>State</th>"
+      "<th>Age</th><th>Note</th></tr>\n";
   for (const Object& node : nodes) {
     const bool ready = api::condition_true(*node, "Ready");
     out += row(*node, ready ? "Ready" : "NotReady",
@@ -93,12 +98,23 @@ std::string escape_html(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -117,7 +133,8 @@ std::string render(const Snapshot& snapshot, Time now) {
 http::Response status_page(client::Client& client, const std::vector<api::Resource>& job_kinds,
                            const std::string& version, Time now) {
   static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
-  static const api::Resource kNodes{.version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
+  static const api::Resource kNodes{
+      .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
   Snapshot snapshot{.version = version};
   if (auto pods = client.list(kPods, "", {})) snapshot.pods = std::move(pods->items);
   if (auto nodes = client.list(kNodes, "", {})) snapshot.nodes = std::move(nodes->items);

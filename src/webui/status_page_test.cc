@@ -10,25 +10,28 @@ Object object(std::string_view text) {
 }
 
 TEST(StatusPage, ShowsStateAndWhyAPodWaits) {
-  const std::string page = render(
-      {.version = "v1",
-       .pods = {object(R"({"kind":"Pod","metadata":{"name":"p"},"status":{"phase":"Pending","conditions":
+  const std::string page =
+      render({.version = "v1",
+              .pods = {object(
+                  R"({"kind":"Pod","metadata":{"name":"p"},"status":{"phase":"Pending","conditions":
                        [{"type":"PodScheduled","status":"False","message":"0/1 nodes fit"}]}})")}},
-      Time{});
+             Time{});
   EXPECT_NE(page.find("0/1 nodes fit"), std::string::npos);
   EXPECT_NE(page.find("class=wait>Pending"), std::string::npos);
 }
 
 TEST(StatusPage, TextFromOutsideCannotBecomeMarkup) {
-  const std::string page =
-      render({.jobs = {object(R"({"kind":"TFJob","metadata":{"name":"<script>alert(1)</script>"}})")}}, Time{});
+  const std::string page = render(
+      {.jobs = {object(R"({"kind":"TFJob","metadata":{"name":"<script>alert(1)</script>"}})")}},
+      Time{});
   EXPECT_EQ(page.find("<script>"), std::string::npos);
   EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
 }
 
 TEST(StatusPage, LongListsAreCut) {
   Snapshot snapshot;
-  for (int i = 0; i < 150; ++i) snapshot.pods.push_back(object(R"({"kind":"Pod","metadata":{"name":"p"}})"));
+  for (int i = 0; i < 150; ++i)
+    snapshot.pods.push_back(object(R"({"kind":"Pod","metadata":{"name":"p"}})"));
   EXPECT_NE(render(snapshot, Time{}).find("and 50 more"), std::string::npos);
 }
 

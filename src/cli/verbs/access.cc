@@ -14,8 +14,9 @@ namespace {
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
-    return fail(Code::kNotFound,
-                fmt::format("cannot read {}; Skiff makes it when it first starts: skiff up -d", path));
+    return fail(
+        Code::kNotFound,
+        fmt::format("cannot read {}; Skiff makes it when it first starts: skiff up -d", path));
   }
   std::stringstream text;
   text << file.rdbuf();
@@ -43,12 +44,14 @@ int print_env(Context& context) {
 }  // namespace
 
 void add_access(CLI::App& app, Context& context, int& exit_code) {
-  app.add_subcommand("token", "Print the administrator's bearer token")->callback([&context, &exit_code] {
-    exit_code = print_file(context.globals.data + "/pki/token");
-  });
+  app.add_subcommand("token", "Print the administrator's bearer token")
+      ->callback(
+          [&context, &exit_code] { exit_code = print_file(context.globals.data + "/pki/token"); });
   app.add_subcommand("kubeconfig", "Print the administrator's kubeconfig")
-      ->callback([&context, &exit_code] { exit_code = print_file(context.globals.data + "/kubeconfig"); });
-  app.add_subcommand("env", "Print shell lines that point other clients here: eval \"$(skiff env)\"")
+      ->callback(
+          [&context, &exit_code] { exit_code = print_file(context.globals.data + "/kubeconfig"); });
+  app.add_subcommand("env",
+                     "Print shell lines that point other clients here: eval \"$(skiff env)\"")
       ->callback([&context, &exit_code] { exit_code = print_env(context); });
 }
 

@@ -23,9 +23,9 @@ Error with_remedy(Error error, const json::value& object, const std::string& ns)
     error.message += fmt::format("; add --create-namespace, or name another with -n (now: {})", ns);
   }
   const std::string_view name = api::name(object);
-  error.message = fmt::format("{} {}: {}", api::kind(object),
-                              name.empty() ? json::get_string(object, {"metadata", "generateName"}) : name,
-                              error.message);
+  error.message = fmt::format(
+      "{} {}: {}", api::kind(object),
+      name.empty() ? json::get_string(object, {"metadata", "generateName"}) : name, error.message);
   return error;
 }
 
@@ -34,7 +34,8 @@ Result<void> make_namespace(Connection& server, const std::string& ns) {
   const auto done = server.client().write(
       {.verb = client::Verb::kCreate,
        .resource = kind.resource,
-       .body = json::value{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", ns}}}}});
+       .body =
+           json::value{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", ns}}}}});
   if (!done && done.error().code != Code::kAlreadyExists) return std::unexpected(done.error());
   if (done) fmt::print("namespace/{} created\n", ns);
   return {};
@@ -43,7 +44,9 @@ Result<void> make_namespace(Connection& server, const std::string& ns) {
 Result<std::string> apply_one(Connection& server, const json::value& object, const api::Kind& kind,
                               const std::string& ns) {
   const std::string name(api::name(object));
-  client::Write write{.verb = client::Verb::kCreate, .resource = kind.resource, .ns = ns,
+  client::Write write{.verb = client::Verb::kCreate,
+                      .resource = kind.resource,
+                      .ns = ns,
                       .body = with_last_applied(object)};
   if (name.empty()) {
     SKIFF_ASSIGN(const json::value made, server.client().write(write));
@@ -82,7 +85,8 @@ int run_apply(Context& context, const Options& options) {
         continue;
       }
       std::string ns(api::ns(object));
-      if (kind->resource.namespaced && (ns.empty() || !context.globals.ns.empty())) ns = context.ns();
+      if (kind->resource.namespaced && (ns.empty() || !context.globals.ns.empty()))
+        ns = context.ns();
       if (!kind->resource.namespaced) ns.clear();
       json::value body = object;
       if (!ns.empty()) json::set(body, {"metadata", "namespace"}, json::string(ns));
@@ -105,7 +109,8 @@ int run_apply(Context& context, const Options& options) {
 void add_apply(CLI::App& app, Context& context, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("apply", "Create or change objects from YAML or JSON files");
-  verb->add_option("-f,--filename", options->files, "File, folder or - for standard input")->required();
+  verb->add_option("-f,--filename", options->files, "File, folder or - for standard input")
+      ->required();
   verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
   verb->add_flag("--create-namespace", options->create_namespace, "Make a missing namespace first");
   verb->callback([options, &context, &exit_code] { exit_code = run_apply(context, *options); });

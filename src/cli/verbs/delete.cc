@@ -77,7 +77,8 @@ Result<void> run_delete(Context& context, const Options& options) {
   SKIFF_ASSIGN(const std::vector<Victim> all, victims(context, *server, options));
   if (all.empty()) fmt::print("nothing to delete\n");
   for (const Victim& victim : all) {
-    json::object body = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
+    json::object body = {
+        {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
     if (options.force) body["gracePeriodSeconds"] = 0;
     if (options.grace >= 0) body["gracePeriodSeconds"] = options.grace;
     const auto done = server->client().write({.verb = client::Verb::kDelete,

@@ -1,4 +1,6 @@
 // skiff describe: an object in full, with its pods and events.
+#include "cli/describe.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,13 +8,13 @@
 #include <memory>
 
 #include "api/meta.h"
-#include "cli/describe.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
 namespace {
 
-Result<void> describe_one(Connection& server, const api::Kind& kind, const std::string& ns, Object object) {
+Result<void> describe_one(Connection& server, const api::Kind& kind, const std::string& ns,
+                          Object object) {
   std::vector<Object> pods;
   if (kind.resource.group == "kubeflow.org") {
     SKIFF_ASSIGN(pods, pods_of_job(server, ns, api::name(*object)));
@@ -53,7 +55,8 @@ Result<void> run_describe(Context& context, const std::vector<std::string>& word
 
 void add_describe(CLI::App& app, Context& context, int& exit_code) {
   auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* verb = app.add_subcommand("describe", "Show an object in full, with its pods and events");
+  CLI::App* verb =
+      app.add_subcommand("describe", "Show an object in full, with its pods and events");
   verb->add_option("target", *words, "KIND NAME or KIND/NAME")->required();
   verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
   verb->callback([words, &context, &exit_code] {

@@ -46,13 +46,15 @@ bool on_path(std::string_view program) {
 }
 
 Finding check_user() {
-  if (geteuid() == 0) return {.what = "user", .detail = "root: pods get namespaces, own addresses and limits"};
+  if (geteuid() == 0)
+    return {.what = "user", .detail = "root: pods get namespaces, own addresses and limits"};
   return {Health::kLimited, "user", "not root: pods share this machine's network and process list",
           "run as root for isolated pods: sudo skiff up -d"};
 }
 
 Finding check_cgroups() {
-  if (access("/sys/fs/cgroup/memory/memory.limit_in_bytes", R_OK) == 0 || access("/sys/fs/cgroup/memory", R_OK) == 0) {
+  if (access("/sys/fs/cgroup/memory/memory.limit_in_bytes", R_OK) == 0 ||
+      access("/sys/fs/cgroup/memory", R_OK) == 0) {
     const bool writable = access("/sys/fs/cgroup/memory", W_OK) == 0;
     if (writable) return {.what = "cgroups", .detail = "v1: memory and CPU limits are enforced"};
   }
@@ -60,42 +62,50 @@ Finding check_cgroups() {
   if (controllers.contains("memory") && access("/sys/fs/cgroup", W_OK) == 0) {
     return {.what = "cgroups", .detail = "v2: memory and CPU limits are enforced"};
   }
-  return {Health::kLimited, "cgroups", "none that we may write: limits are not enforced", "run as root"};
+  return {Health::kLimited, "cgroups", "none that we may write: limits are not enforced",
+          "run as root"};
 }
 
 Finding check_filesystems() {
   std::ifstream file("/proc/filesystems");
   std::string line;
   while (std::getline(file, line)) {
-    if (line.ends_with("overlay")) return {.what = "overlayfs", .detail = "there: a pod's writes stay its own"};
+    if (line.ends_with("overlay"))
+      return {.what = "overlayfs", .detail = "there: a pod's writes stay its own"};
   }
-  return {Health::kLimited, "overlayfs", "not in /proc/filesystems: pods see the machine's files read-only",
-          "modprobe overlay"};
+  return {Health::kLimited, "overlayfs",
+          "not in /proc/filesystems: pods see the machine's files read-only", "modprobe overlay"};
 }
 
 Finding check_inotify() {
   const long instances = std::atol(first_line("/proc/sys/fs/inotify/max_user_instances").c_str());
-  if (instances >= 128) return {.what = "inotify", .detail = fmt::format("{} instances", instances)};
-  return {Health::kLimited, "inotify", fmt::format("only {} instances: following many logs may fail", instances),
+  if (instances >= 128)
+    return {.what = "inotify", .detail = fmt::format("{} instances", instances)};
+  return {Health::kLimited, "inotify",
+          fmt::format("only {} instances: following many logs may fail", instances),
           "sysctl fs.inotify.max_user_instances=512"};
 }
 
 Finding check_files() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_max >= 4096) return {.what = "open files", .detail = fmt::format("{}", limit.rlim_max)};
-  return {Health::kLimited, "open files", fmt::format("at most {}", limit.rlim_max), "ulimit -n 65536"};
+  if (limit.rlim_max >= 4096)
+    return {.what = "open files", .detail = fmt::format("{}", limit.rlim_max)};
+  return {Health::kLimited, "open files", fmt::format("at most {}", limit.rlim_max),
+          "ulimit -n 65536"};
 }
 
 std::string existing_parent(std::string path) {
-  while (!path.empty() && access(path.c_str(), F_OK) != 0) path = std::filesystem::path(path).parent_path();
+  while (!path.empty() && access(path.c_str(), F_OK) != 0)
+    path = std::filesystem::path(path).parent_path();
   return path.empty() ? "/" : path;
 }
 
 Finding check_space(const std::string& data) {
-  struct statvfs fs {};
+  struct statvfs fs{};
   statvfs(existing_parent(data).c_str(), &fs);
-  const double gigabytes = static_cast<double>(fs.f_bavail) * static_cast<double>(fs.f_frsize) / 1e9;
+  const double gigabytes =
+      static_cast<double>(fs.f_bavail) * static_cast<double>(fs.f_frsize) / 1e9;
   const std::string detail = fmt::format("{:.1f} GB free for {}", gigabytes, data);
   if (gigabytes > 1) return {.what = "disk", .detail = detail};
   return {Health::kBad, "disk", detail, "free some space, or choose another folder with --data"};
@@ -105,12 +115,16 @@ Finding check_space(const std::string& data) {
 Finding check_sync(const std::string& data) {
   const std::string path = existing_parent(data) + "/.skiff-doctor-" + std::to_string(getpid());
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return {Health::kBad, "disk sync", "cannot write " + path, "choose a folder of yours with --data"};
+  if (fd < 0)
+    return {Health::kBad, "disk sync", "cannot write " + path,
+            "choose a folder of yours with --data"};
   std::vector<double> times;
   for (int i = 0; i < 9; ++i) {
     const auto start = std::chrono::steady_clock::now();
     if (write(fd, "skiff", 5) != 5 || fdatasync(fd) != 0) break;
-    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    times.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+            .count());
   }
   close(fd);
   unlink(path.c_str());
@@ -130,18 +144,25 @@ Finding check_program(const char* name, const char* use, const char* remedy) {
 int run_doctor(Context& context) {
   const std::string& data = context.globals.data;
   const std::vector<Finding> findings = {
-      check_user(), check_cgroups(), check_filesystems(), check_inotify(), check_files(),
-      check_space(data), check_sync(data),
+      check_user(),
+      check_cgroups(),
+      check_filesystems(),
+      check_inotify(),
+      check_files(),
+      check_space(data),
+      check_sync(data),
       check_program("python3", "host pods that run Python need it", "apt-get install python3"),
-      check_program("nft", "pods cannot reach beyond this machine without it", "apt-get install nftables"),
+      check_program("nft", "pods cannot reach beyond this machine without it",
+                    "apt-get install nftables"),
       check_program("kubectl", "skiff has its own get, apply, logs; kubectl is optional",
                     "install kubectl of any version from 1.25 on")};
   int bad = 0;
   for (const Finding& finding : findings) {
     const bool colour = context.globals.colour;
-    const std::string mark = finding.health == Health::kGood      ? paint("ok", Colour::kGreen, colour)
-                             : finding.health == Health::kLimited ? paint("limited", Colour::kYellow, colour)
-                                                                  : paint("bad", Colour::kRed, colour);
+    const std::string mark = finding.health == Health::kGood ? paint("ok", Colour::kGreen, colour)
+                             : finding.health == Health::kLimited
+                                 ? paint("limited", Colour::kYellow, colour)
+                                 : paint("bad", Colour::kRed, colour);
     bad += finding.health == Health::kBad ? 1 : 0;
     fmt::print("{:<12} {:<8} {}\n", finding.what, mark, finding.detail);
     if (!finding.remedy.empty()) fmt::print("{:<21} -> {}\n", "", finding.remedy);

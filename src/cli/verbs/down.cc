@@ -38,8 +38,8 @@ int holder(const std::string& data) {
 
 Result<void> ask_to_stop(Context& context, bool keep_pods) {
   SKIFF_ASSIGN(Connection * server, context.connect());
-  SKIFF_TRY(server->send({.method = "POST",
-                          .target = keep_pods ? "/skiff/v1/stop?keepPods=true" : "/skiff/v1/stop"}));
+  SKIFF_TRY(server->send(
+      {.method = "POST", .target = keep_pods ? "/skiff/v1/stop?keepPods=true" : "/skiff/v1/stop"}));
   return {};
 }
 
@@ -57,7 +57,8 @@ int run_down(Context& context, const Options& options) {
       std::this_thread::sleep_for(20ms);
     }
     if (holder(data) == pid) {
-      return report({.message = fmt::format("Skiff (pid {}) does not stop; look at {}/skiff.log", pid, data)});
+      return report({.message = fmt::format("Skiff (pid {}) does not stop; look at {}/skiff.log",
+                                            pid, data)});
     }
     fmt::print("Skiff stopped{}\n", options.keep_pods ? "; its pods go on" : "");
   } else if (!options.purge) {

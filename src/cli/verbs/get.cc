@@ -14,8 +14,7 @@
 namespace skiff::cli {
 namespace {
 
-constexpr const char* kTable =
-    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 struct Options {
   std::vector<std::string> words = {};
@@ -60,8 +59,8 @@ Result<void> print_table(Context& context, Connection& server, const api::Kind& 
   std::fflush(stdout);
   json::value definitions = table.at("columnDefinitions");
   return server.lines(
-      {.target = fmt::format("{}{}&watch=1&resourceVersion={}", kind.resource.collection_path(ns), query,
-                             json::get_string(table, {"metadata", "resourceVersion"})),
+      {.target = fmt::format("{}{}&watch=1&resourceVersion={}", kind.resource.collection_path(ns),
+                             query, json::get_string(table, {"metadata", "resourceVersion"})),
        .headers = {{"Accept", kTable}}},
       [&](std::string_view line) {
         auto event = json::parse(line);
@@ -81,8 +80,9 @@ Result<void> collect(Connection& server, const api::Kind& kind, const std::strin
     return {};
   }
   SKIFF_ASSIGN(const client::List list,
-               server.client().list(kind.resource, ns,
-                                    {.label_selector = options.selector, .field_selector = options.field_selector}));
+               server.client().list(
+                   kind.resource, ns,
+                   {.label_selector = options.selector, .field_selector = options.field_selector}));
   for (const Object& object : list.items) out.push_back(*object);
   return {};
 }
@@ -91,8 +91,10 @@ Result<void> print_objects(Context& context, Connection& server, json::array obj
   if (context.globals.output == "name") {
     for (const json::value& object : objects) {
       SKIFF_ASSIGN(const api::Kind kind, server.kind_of(object));
-      fmt::print("{}/{}\n", kind.resource.group.empty() ? kind.singular : kind.singular + "." + kind.resource.group,
-                 api::name(object));
+      fmt::print(
+          "{}/{}\n",
+          kind.resource.group.empty() ? kind.singular : kind.singular + "." + kind.resource.group,
+          api::name(object));
     }
     return {};
   }
@@ -102,13 +104,15 @@ Result<void> print_objects(Context& context, Connection& server, json::array obj
   } else {
     out = json::object{{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(objects)}};
   }
-  fmt::print("{}", context.globals.output == "json" ? json::pretty(out) + "\n" : yaml::serialize(out));
+  fmt::print("{}",
+             context.globals.output == "json" ? json::pretty(out) + "\n" : yaml::serialize(out));
   return {};
 }
 
 Result<void> print_kinds(Connection& server) {
   SKIFF_ASSIGN(const std::vector<api::Kind> kinds, server.kinds());
-  std::vector<std::vector<std::string>> rows = {{"NAME", "SHORT", "APIVERSION", "NAMESPACED", "KIND"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"NAME", "SHORT", "APIVERSION", "NAMESPACED", "KIND"}};
   for (const api::Kind& kind : kinds) {
     rows.push_back({kind.resource.plural, join(kind.short_names, ","), kind.resource.api_version(),
                     kind.resource.namespaced ? "true" : "false", kind.resource.kind});
@@ -148,7 +152,8 @@ void add_get(CLI::App& app, Context& context, int& exit_code) {
   verb->add_flag("-A,--all-namespaces", context.globals.all_namespaces, "All namespaces");
   verb->add_option("-o,--output", context.globals.output, "json, yaml, wide or name")
       ->check(CLI::IsMember({"json", "yaml", "wide", "name"}));
-  verb->add_flag_callback("--json", [&context] { context.globals.output = "json"; }, "Same as -o json");
+  verb->add_flag_callback(
+      "--json", [&context] { context.globals.output = "json"; }, "Same as -o json");
   verb->add_option("-l,--selector", options->selector, "Label selector");
   verb->add_option("--field-selector", options->field_selector, "Field selector");
   verb->add_flag("-w,--watch", options->watch, "Go on and print changes");

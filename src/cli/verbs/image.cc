@@ -42,9 +42,11 @@ std::string object_name(std::string_view pattern) {
 }
 
 Result<json::value> mapping(const Options& options) {
-  const int ways = (options.host ? 1 : 0) + (options.rootfs.empty() ? 0 : 1) + (options.venv.empty() ? 0 : 1);
+  const int ways =
+      (options.host ? 1 : 0) + (options.rootfs.empty() ? 0 : 1) + (options.venv.empty() ? 0 : 1);
   if (ways != 1) {
-    return fail(Code::kBadRequest, "say what the image is here: one of --host, --venv DIR, --rootfs DIR");
+    return fail(Code::kBadRequest,
+                "say what the image is here: one of --host, --venv DIR, --rootfs DIR");
   }
   json::object spec = {{"pattern", options.pattern}};
   if (options.host) spec["host"] = true;
@@ -62,24 +64,27 @@ Result<json::value> mapping(const Options& options) {
     if (equals == std::string::npos || equals == 0) {
       return fail(Code::kBadRequest, fmt::format("--env {}: write NAME=value", pair));
     }
-    env.push_back(json::object{{"name", pair.substr(0, equals)}, {"value", pair.substr(equals + 1)}});
+    env.push_back(
+        json::object{{"name", pair.substr(0, equals)}, {"value", pair.substr(equals + 1)}});
   }
   if (!env.empty()) spec["env"] = std::move(env);
   json::array mounts;
   for (const std::string& pair : options.mounts) {
     const auto parts = split(pair, ':');
     if (parts.size() < 2 || parts.size() > 3 || (parts.size() == 3 && parts[2] != "ro")) {
-      return fail(Code::kBadRequest, fmt::format("--mount {}: write SOURCE:TARGET or SOURCE:TARGET:ro", pair));
+      return fail(Code::kBadRequest,
+                  fmt::format("--mount {}: write SOURCE:TARGET or SOURCE:TARGET:ro", pair));
     }
     mounts.push_back(json::object{{"source", json::string(parts[0])},
                                   {"target", json::string(parts[1])},
                                   {"readOnly", parts.size() == 3}});
   }
   if (!mounts.empty()) spec["mounts"] = std::move(mounts);
-  return json::value{{"apiVersion", "skiff.dev/v1"},
-                     {"kind", "ImageMapping"},
-                     {"metadata", {{"name", options.name.empty() ? object_name(options.pattern) : options.name}}},
-                     {"spec", std::move(spec)}};
+  return json::value{
+      {"apiVersion", "skiff.dev/v1"},
+      {"kind", "ImageMapping"},
+      {"metadata", {{"name", options.name.empty() ? object_name(options.pattern) : options.name}}},
+      {"spec", std::move(spec)}};
 }
 
 Result<void> run_map(Context& context, const Options& options) {
@@ -93,7 +98,8 @@ Result<void> run_map(Context& context, const Options& options) {
     write.name = api::name(object);
     // What the old mapping said and the new one does not must go.
     json::object& spec = write.body.as_object()["spec"].as_object();
-    for (const char* field : {"host", "rootfs", "venv", "entrypoint", "workingDir", "env", "mounts"}) {
+    for (const char* field :
+         {"host", "rootfs", "venv", "entrypoint", "workingDir", "env", "mounts"}) {
       if (!spec.contains(field)) spec[field] = nullptr;
     }
     done = server->client().write(write);
@@ -112,9 +118,11 @@ Result<void> run_list(Context& context) {
     const json::value& spec = object->at("spec");
     std::string is = "host";
     for (const char* way : {"venv", "rootfs"}) {
-      if (const auto path = json::get_string(spec, {way}); !path.empty()) is = fmt::format("{} {}", way, path);
+      if (const auto path = json::get_string(spec, {way}); !path.empty())
+        is = fmt::format("{} {}", way, path);
     }
-    rows.push_back({std::string(api::name(*object)), std::string(json::get_string(spec, {"pattern"})), is});
+    rows.push_back(
+        {std::string(api::name(*object)), std::string(json::get_string(spec, {"pattern"})), is});
   }
   fmt::print("{}", columns(rows));
   return {};
@@ -131,7 +139,8 @@ void add_image(CLI::App& app, Context& context, int& exit_code) {
   map->add_flag("--host", options->host, "The machine's own files");
   map->add_option("--venv", options->venv, "A Python environment of this machine");
   map->add_option("--rootfs", options->rootfs, "A folder that holds a whole file system");
-  map->add_option("--entrypoint", options->entrypoint, "Program and arguments where the pod names none")
+  map->add_option("--entrypoint", options->entrypoint,
+                  "Program and arguments where the pod names none")
       ->expected(1, -1);
   map->add_option("--workdir", options->working_dir, "Working directory");
   map->add_option("--env", options->env, "NAME=value");

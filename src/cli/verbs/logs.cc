@@ -27,10 +27,12 @@ Object main_pod(const std::vector<Object>& pods) {
   return pods.empty() ? nullptr : pods.front();
 }
 
-Result<std::vector<Object>> pods_of(Connection& server, const std::string& ns, const Options& options) {
+Result<std::vector<Object>> pods_of(Connection& server, const std::string& ns,
+                                    const Options& options) {
   const std::size_t slash = options.target.find('/');
   const std::string word = slash == std::string::npos ? "pods" : options.target.substr(0, slash);
-  const std::string name = slash == std::string::npos ? options.target : options.target.substr(slash + 1);
+  const std::string name =
+      slash == std::string::npos ? options.target : options.target.substr(slash + 1);
   SKIFF_ASSIGN(const api::Kind kind, server.kind(word));
   auto object = server.client().get(kind.resource, ns, name);
   if (object && kind.resource.kind == "Pod") {
@@ -43,7 +45,8 @@ Result<std::vector<Object>> pods_of(Connection& server, const std::string& ns, c
   SKIFF_ASSIGN(std::vector<Object> pods, pods_of_job(server, ns, name));
   if (pods.empty() && !object) return std::unexpected(object.error());
   if (pods.empty()) {
-    return fail(Code::kNotFound, fmt::format("{} has no pods; ask: skiff why {}", options.target, options.target));
+    return fail(Code::kNotFound,
+                fmt::format("{} has no pods; ask: skiff why {}", options.target, options.target));
   }
   if (!options.all) return std::vector<Object>{main_pod(pods)};
   return pods;
@@ -60,11 +63,12 @@ Result<void> run_logs(Context& context, Options options) {
     return {};
   }
   const json::value& pod = *pods.front();
-  return server->lines({.target = log_target(api::ns(pod), api::name(pod), options.follow, options.previous)},
-                       [](std::string_view line) {
-                         fmt::print("{}\n", line);
-                         return std::fflush(stdout) == 0;
-                       });
+  return server->lines(
+      {.target = log_target(api::ns(pod), api::name(pod), options.follow, options.previous)},
+      [](std::string_view line) {
+        fmt::print("{}\n", line);
+        return std::fflush(stdout) == 0;
+      });
 }
 
 }  // namespace

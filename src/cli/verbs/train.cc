@@ -25,7 +25,8 @@ struct Options {
   bool detach = false;
 };
 
-std::atomic<bool> g_interrupted = false;  // only a signal handler can tell us, and it has no argument
+std::atomic<bool> g_interrupted =
+    false;  // only a signal handler can tell us, and it has no argument
 
 // skiff.dev/host must mean this machine before the first pod asks.
 Result<void> map_host_image(Connection& server) {
@@ -34,14 +35,15 @@ Result<void> map_host_image(Connection& server) {
                                {"metadata", {{"name", "skiff-host"}}},
                                {"spec", {{"pattern", json::string(kHostImage)}, {"host", true}}}};
   SKIFF_ASSIGN(const api::Kind kind, server.kind_of(mapping));
-  const auto done =
-      server.client().write({.verb = client::Verb::kCreate, .resource = kind.resource, .body = mapping});
+  const auto done = server.client().write(
+      {.verb = client::Verb::kCreate, .resource = kind.resource, .body = mapping});
   if (!done && done.error().code != Code::kAlreadyExists) return std::unexpected(done.error());
   return {};
 }
 
 // A free name: train, train-2, train-3, ...
-Result<json::value> create_job(Connection& server, const api::Kind& kind, json::value manifest, bool named) {
+Result<json::value> create_job(Connection& server, const api::Kind& kind, json::value manifest,
+                               bool named) {
   const std::string wanted(api::name(manifest));
   for (int n = 2;; ++n) {
     auto done = server.client().write({.verb = client::Verb::kCreate,
@@ -69,7 +71,8 @@ int exit_code_of(const std::vector<Object>& pods) {
   return 1;
 }
 
-int follow_job(Context& context, Connection& server, const api::Kind& kind, const json::value& job) {
+int follow_job(Context& context, Connection& server, const api::Kind& kind,
+               const json::value& job) {
   const std::string ns(api::ns(job)), name(api::name(job));
   const bool colour = context.globals.colour;
   Follower follower(server, {.colour = colour});
@@ -83,7 +86,8 @@ int follow_job(Context& context, Connection& server, const api::Kind& kind, cons
     if (pods) follower.add(*pods);
     const std::string state = now ? state_of(*now) : last;
     if (state != last) {
-      fmt::print("{}\n", paint(fmt::format("{}/{}: {}", kind.singular, name, state), Colour::kBold, colour));
+      fmt::print("{}\n", paint(fmt::format("{}/{}: {}", kind.singular, name, state), Colour::kBold,
+                               colour));
       std::fflush(stdout);
       last = state;
     }
@@ -94,8 +98,10 @@ int follow_job(Context& context, Connection& server, const api::Kind& kind, cons
       return code;
     }
     if (g_interrupted) {
-      fmt::print("\n{0}/{1} goes on. Follow it: skiff logs {0}/{1} --all -f -n {2}; stop it: skiff delete {0}/{1} -n {2}\n",
-                 kind.singular, name, ns);
+      fmt::print(
+          "\n{0}/{1} goes on. Follow it: skiff logs {0}/{1} --all -f -n {2}; stop it: skiff delete "
+          "{0}/{1} -n {2}\n",
+          kind.singular, name, ns);
       _exit(130);  // followers are blocked in reads; the job itself needs nothing from us
     }
     std::this_thread::sleep_for(100ms);
@@ -149,7 +155,8 @@ void add_train(CLI::App& app, Context& context, int& exit_code) {
   verb->add_option("--memory", train.memory, "Memory per replica, e.g. 1Gi");
   verb->add_option("--gpus", train.gpus, "GPUs per replica");
   verb->add_option("--env", train.env, "NAME=value");
-  verb->add_option("--retries", train.retries, "Restarts before the job fails")->capture_default_str();
+  verb->add_option("--retries", train.retries, "Restarts before the job fails")
+      ->capture_default_str();
   verb->add_option("--workdir", train.working_dir, "Working directory; else this one");
   verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
   verb->add_flag("-d,--detach", options->detach, "Do not follow the output");

@@ -83,7 +83,8 @@ int detach(const Options& options, const Hooks& hooks) {
     UpOptions up = options.up;
     up.ready = [&](const std::string& summary) {
       const std::string line = summary + "\n";
-      if (write(ready[1], line.data(), line.size()) < 0) fmt::print(stderr, "nobody waits for us\n");
+      if (write(ready[1], line.data(), line.size()) < 0)
+        fmt::print(stderr, "nobody waits for us\n");
       close(ready[1]);
     };
     _exit(hooks.serve(up));
@@ -106,15 +107,18 @@ int detach(const Options& options, const Hooks& hooks) {
 
 void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("up", "Start Skiff: API server, scheduler, node, controllers");
+  CLI::App* verb =
+      app.add_subcommand("up", "Start Skiff: API server, scheduler, node, controllers");
   verb->add_flag("-d,--detach", options->detach, "Return when it is ready; it goes on behind");
   verb->add_option("--https", options->up.https, "HTTPS address")->capture_default_str();
-  verb->add_option("--http", options->up.http, "HTTP address, loopback only")->capture_default_str();
+  verb->add_option("--http", options->up.http, "HTTP address, loopback only")
+      ->capture_default_str();
   verb->add_option("--kubeconfig", options->up.kubeconfig,
                    "Run the controllers against this cluster instead of an own API server");
   verb->add_option("--images", options->images, "host: every image is this machine's own files")
       ->check(CLI::IsMember({"host"}));
-  verb->add_option("--capacity", options->capacity, "Extended resource of this machine: RESOURCE=NUMBER");
+  verb->add_option("--capacity", options->capacity,
+                   "Extended resource of this machine: RESOURCE=NUMBER");
   verb->add_flag("--no-local-trust", options->no_local_trust,
                  "Ask the same user on this machine for a token, too");
   verb->callback([options, &context, &hooks, &exit_code] {

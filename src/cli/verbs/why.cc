@@ -1,4 +1,6 @@
 // skiff why: the plain-language reason.
+#include "cli/why.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,7 +10,6 @@
 #include "api/meta.h"
 #include "cli/printer.h"
 #include "cli/verbs/verbs.h"
-#include "cli/why.h"
 
 namespace skiff::cli {
 namespace {
