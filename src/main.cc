@@ -1,11 +1,13 @@
 // The skiff binary: the shim of a pod, or the command line.
 #include <string_view>
 
+#include "assembly/platform.h"
 #include "assembly/serve.h"
 #include "cli/cli.h"
 #include "node/shim/shim.h"
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "shim") return skiff::node::shim_main(argc, argv);
-  return skiff::cli::run(argc, argv, {.serve = skiff::assembly::serve});
+  return skiff::cli::run(argc, argv,
+                         {.serve = skiff::assembly::serve, .clean_up = skiff::assembly::clean_up});
 }

@@ -75,7 +75,52 @@ node::Variables machine_environment() {
   return out;
 }
 
+// Two Skiffs on one machine must not share a bridge or a subnet; each keeps what it chose first.
+node::ProcessOptions process_options(const DataFolder& folder) {
+  const std::string hash = net::sha256_hex(folder.path()).substr(0, 6);
+  mkdir(folder.at("pods").c_str(), 0700);
+  node::ProcessOptions out{.pods_folder = folder.at("pods"),
+                           .skiff_binary = std::filesystem::canonical("/proc/self/exe"),
+                           .bridge = "skiff" + hash,
+                           .privileged = geteuid() == 0,
+                           .tell = [](std::string line) { log_line(line); }};
+  if (!out.privileged) return out;
+  auto subnet = read_file(folder.at("subnet"));
+  if (!subnet || subnet->empty()) {
+    subnet = node::pick_subnet(node::default_subnets(), out.bridge);
+    if (subnet) {
+      if (auto kept = write_file(folder.at("subnet"), *subnet, 0600); !kept) {
+        log_line(kept.error().message);
+      }
+    }
+  }
+  if (!subnet) {
+    log_line(subnet.error().message);
+    out.privileged = false;
+    return out;
+  }
+  out.subnet = trim(*subnet);
+  out.gateway = node::first_address(out.subnet).value_or("");
+  return out;
+}
+
+void stop_pods(node::Runtime& runtime, const env::Clock& clock,
+               std::map<std::string, Duration, std::less<>> graces) {
+  node::stop_all_pods(runtime, {.graces = std::move(graces),
+                                .elapsed = [&clock] { return clock.elapsed(); },
+                                .sleep = [](Duration wait) { std::this_thread::sleep_for(wait); }});
+}
+
 }  // namespace
+
+Result<void> clean_up(const std::string& data) {
+  SKIFF_ASSIGN(const DataFolder folder, DataFolder::open(data));
+  const node::ProcessOptions options = process_options(folder);
+  const std::unique_ptr<node::Runtime> runtime = node::make_process_runtime(options);
+  stop_pods(*runtime, env::posix::Clock(), {});
+  if (!options.privileged) return {};
+  return node::release_network(options);
+}
 
 void log_line(std::string_view line) {
   const Time now = env::posix::Clock().now();
@@ -196,33 +241,7 @@ Duration Platform::turn() {
   return std::min(wait, next_tick_ - now);
 }
 
-// Two Skiffs on one machine must not share a bridge or a subnet; each keeps what it chose first.
-void Platform::choose_network() {
-  const std::string hash = net::sha256_hex(folder_.path()).substr(0, 6);
-  mkdir(folder_.at("pods").c_str(), 0700);
-  process_ = {.pods_folder = folder_.at("pods"),
-              .skiff_binary = std::filesystem::canonical("/proc/self/exe"),
-              .bridge = "skiff" + hash,
-              .privileged = geteuid() == 0,
-              .tell = [](std::string line) { log_line(line); }};
-  if (process_.privileged) {
-    auto subnet = read_file(folder_.at("subnet"));
-    if (!subnet || subnet->empty()) {
-      subnet = node::pick_subnet(node::default_subnets(), process_.bridge);
-      if (subnet) {
-        if (auto kept = write_file(folder_.at("subnet"), *subnet, 0600); !kept)
-          log_line(kept.error().message);
-      }
-    }
-    if (subnet) {
-      process_.subnet = trim(*subnet);
-      process_.gateway = node::first_address(process_.subnet).value_or("");
-    } else {
-      log_line(subnet.error().message);
-      process_.privileged = false;
-    }
-  }
-}
+void Platform::choose_network() { process_ = process_options(folder_); }
 
 void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
@@ -303,24 +322,23 @@ std::string Platform::summary() const {
       options_.data == folder_.path() ? "" : " --data " + folder_.path());
 }
 
-void Platform::stop_pods() {
+std::map<std::string, Duration, std::less<>> Platform::graces() {
   static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
-  node::ShutdownOptions options{.elapsed = [this] { return clock_.elapsed(); },
-                                .sleep = [](Duration wait) { std::this_thread::sleep_for(wait); }};
+  std::map<std::string, Duration, std::less<>> out;
   if (const auto pods = page_client_->list(kPods, "", {})) {
     for (const Object& pod : pods->items) {
       const auto grace =
           json::get_int(*pod, {"spec", "terminationGracePeriodSeconds"}).value_or(30);
-      options.graces[std::string(api::uid(*pod))] = std::chrono::seconds(grace);
+      out[std::string(api::uid(*pod))] = std::chrono::seconds(grace);
     }
   }
-  node::stop_all_pods(*runtime_, options);
+  return out;
 }
 
 void Platform::stop(bool keep_pods) {
   if (std::exchange(stopped_, true)) return;
   if (agent_) agent_->stop();
-  if (runtime_ && !keep_pods) stop_pods();
+  if (runtime_ && !keep_pods) stop_pods(*runtime_, clock_, graces());
   http_.reset();
   dns_.reset();
   garbage_watch_.reset();

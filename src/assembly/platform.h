@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,7 +51,7 @@ class Platform {
   Result<void> listen();
   void start_control();
   void start_node();
-  void stop_pods();
+  std::map<std::string, Duration, std::less<>> graces();  // by pod uid
   http::Response status_json();
   Duration turn();
 
@@ -81,6 +82,10 @@ class Platform {
   std::string api_url_, page_url_;
   bool stopped_ = false;
 };
+
+// Ends the pods that a Skiff with this data folder left behind when it was killed, and removes its
+// network.
+Result<void> clean_up(const std::string& data);
 
 // A line in the log, with the time.
 void log_line(std::string_view line);

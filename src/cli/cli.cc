@@ -41,7 +41,7 @@ int run(int argc, char** argv, const Hooks& hooks) {
   app.add_option("--data", context.globals.data, "Data folder ($SKIFF_HOME, else ~/.skiff)");
   int exit_code = 0;
   add_up(app, context, hooks, exit_code);
-  add_down(app, context, exit_code);
+  add_down(app, context, hooks, exit_code);
   add_status(app, context, exit_code);
   add_train(app, context, exit_code);
   add_apply(app, context, exit_code);

@@ -26,6 +26,8 @@ struct UpOptions {
 struct Hooks {
   // Runs the platform until it is told to stop; the exit code.
   std::function<int(const UpOptions&)> serve = {};
+  // Ends what a Skiff that is not running any more left behind: pods, links, cgroups.
+  std::function<Result<void>(const std::string& data)> clean_up = {};
 };
 
 // Parses the arguments and runs one verb. The exit code: 0 well, 1 an error that was said on

@@ -108,6 +108,22 @@ TEST(Train, OnePyTorchWorkerIsTheMasterAlone) {
   EXPECT_EQ(json::find(*job, {"spec", "pytorchReplicaSpecs", "Worker"}), nullptr);
 }
 
+TEST(Train, FoldersBelowTmpAreMounted) {
+  const auto job = train_manifest({.name = "t",
+                                   .framework = "pytorch",
+                                   .script = "/tmp/a/s.py",
+                                   .working_dir = "/tmp/b",
+                                   .workers = 1});
+  ASSERT_TRUE(job);
+  const json::value* pod =
+      json::find(*job, {"spec", "pytorchReplicaSpecs", "Master", "template", "spec"});
+  ASSERT_NE(pod, nullptr);
+  EXPECT_EQ(json::get_array(*pod, {"volumes"}).size(), 2u);
+  const json::value& program = json::get_array(*pod, {"containers"}).front();
+  EXPECT_EQ(json::get_string(json::get_array(program, {"volumeMounts"}).front(), {"mountPath"}),
+            "/tmp/b");
+}
+
 TEST(Train, WrongOptionsAreSaid) {
   EXPECT_FALSE(train_manifest({.framework = "pytorch", .workers = 2, .ps = 1}));
   EXPECT_FALSE(train_manifest({.framework = "tensorflow", .workers = 0}));
@@ -140,22 +156,25 @@ INSTANTIATE_TEST_SUITE_P(
                 "status: 'False', "
                 "message: '0/1 nodes are available: 1 Insufficient cpu'}]}}",
                 "", "Insufficient cpu"},
-        WhyCase{"an image nobody mapped",
-                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Pending, "
-                "containerStatuses: "
-                "[{name: c, state: {waiting: {reason: ErrImagePull, message: 'map it'}}}]}}",
-                "", "ErrImagePull (map it)"},
-        WhyCase{"out of memory names the remedy",
-                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Failed, "
-                "containerStatuses: "
-                "[{name: c, state: {terminated: {exitCode: 137, reason: OOMKilled}}}]}}",
-                "", "resources.limits.memory"},
+        WhyCase{
+            "an image nobody mapped",
+            "{kind: Pod, metadata: {name: p}, spec: {nodeName: node-1}, status: {phase: Pending, "
+            "containerStatuses: "
+            "[{name: c, state: {waiting: {reason: ErrImagePull, message: 'map it'}}}]}}",
+            "", "ErrImagePull (map it)"},
+        WhyCase{
+            "out of memory names the remedy",
+            "{kind: Pod, metadata: {name: p}, spec: {nodeName: node-1}, status: {phase: Failed, "
+            "containerStatuses: "
+            "[{name: c, state: {terminated: {exitCode: 137, reason: OOMKilled}}}]}}",
+            "", "resources.limits.memory"},
         WhyCase{
             "a failed job shows its failed container",
             "{kind: TFJob, metadata: {name: j}, status: {conditions: [{type: Failed, status: "
             "'True', message: "
             "'1 Worker replica(s) failed'}]}}",
-            "{kind: Pod, metadata: {name: j-worker-0, namespace: d}, spec: {nodeName: n}, status: "
+            "{kind: Pod, metadata: {name: j-worker-0, namespace: d}, spec: {nodeName: node-1}, "
+            "status: "
             "{phase: Failed, "
             "containerStatuses: [{name: c, state: {terminated: {exitCode: 3, reason: Error}}}]}}",
             "exit code 3"},
@@ -164,9 +183,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "{kind: TFJob, metadata: {name: j}, status: {conditions: [{type: Suspended, "
                 "status: 'True'}]}}",
                 "", "set it to false"},
-        WhyCase{"a healthy pod",
-                "{kind: Pod, metadata: {name: p}, spec: {nodeName: n}, status: {phase: Running}}",
-                "", "nothing stands in its way"}),
+        WhyCase{
+            "a healthy pod",
+            "{kind: Pod, metadata: {name: p}, spec: {nodeName: node-1}, status: {phase: Running}}",
+            "", "nothing stands in its way"}),
     [](const auto& info) { return "case_" + std::to_string(info.index); });
 
 TEST(Describe, ShowsReplicasPodsAndEvents) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace skiff::cli {
 namespace {
 
@@ -27,20 +29,43 @@ json::object resources(const TrainOptions& options) {
   return {{"requests", amounts}, {"limits", amounts}};
 }
 
+// A pod has its own /tmp: what the user keeps there is mounted where it is.
+std::vector<std::string> folders_to_mount(const TrainOptions& options) {
+  std::vector<std::string> out;
+  const std::string script_folder = options.script.substr(0, options.script.rfind('/'));
+  for (const std::string& folder : {options.working_dir, script_folder}) {
+    if (!folder.starts_with("/tmp/")) continue;
+    if (std::ranges::find(out, folder) == out.end()) out.push_back(folder);
+  }
+  return out;
+}
+
+void add_mounts(const std::vector<std::string>& folders, json::object& pod,
+                json::object& container) {
+  if (folders.empty()) return;
+  json::array volumes, mounts;
+  for (const std::string& folder : folders) {
+    const std::string name = fmt::format("folder-{}", volumes.size());
+    volumes.push_back(json::object{{"name", name}, {"hostPath", {{"path", folder}}}});
+    mounts.push_back(json::object{{"name", name}, {"mountPath", folder}});
+  }
+  pod["volumes"] = std::move(volumes);
+  container["volumeMounts"] = std::move(mounts);
+}
+
 json::object replica(const TrainOptions& options, std::string_view container, json::array env,
                      int count) {
   json::array command = {json::string(options.python), json::string(options.script)};
   for (const std::string& argument : options.arguments) command.emplace_back(argument);
+  json::object program = {{"name", json::string(container)}, {"image", json::string(kHostImage)},
+                          {"command", std::move(command)},   {"workingDir", options.working_dir},
+                          {"env", std::move(env)},           {"resources", resources(options)}};
+  json::object pod;
+  add_mounts(folders_to_mount(options), pod, program);
+  pod["containers"] = json::array{std::move(program)};
   return {{"replicas", count},
-          {"restartPolicy", "OnFailure"},
-          {"template",
-           {{"spec",
-             {{"containers", json::array{json::object{{"name", json::string(container)},
-                                                      {"image", json::string(kHostImage)},
-                                                      {"command", std::move(command)},
-                                                      {"workingDir", options.working_dir},
-                                                      {"env", std::move(env)},
-                                                      {"resources", resources(options)}}}}}}}}};
+          {"restartPolicy", options.retries > 0 ? "OnFailure" : "Never"},
+          {"template", {{"spec", std::move(pod)}}}};
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ constexpr std::size_t kRows = 100;
 constexpr std::string_view kHead = R"html(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="refresh" content="3"><title>Skiff</title><style>
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:68rem;padding:0 1rem;color:#1c2733;background:#fafbfc}
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:68rem;padding:0 1rem;
+color:#1c2733;background:#fafbfc}
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}
 table{border-collapse:collapse;width:100%;background:#fff;border:1px solid #dde3ea}
 th,td{text-align:left;padding:.35rem .7rem;border-bottom:1px solid #eef1f5;vertical-align:top}

@@ -26,6 +26,7 @@ def bin_with_python(tmp_path):
     return folder
 
 
+@pytest.mark.timeout(600)
 def test_tfjob_v1_runs_unchanged(bare, bin_with_python):
     bare.kubectl("create", "namespace", "your-user-namespace")
     bare.kubectl("create", "-f", str(CASES / "tfjob-v1.yaml"))
@@ -37,7 +38,8 @@ def test_tfjob_v1_runs_unchanged(bare, bin_with_python):
     # Before anybody says what the image is, the pods wait and say what to do.
     wait_for(lambda: "image map" in bare.run("why", f"tfjob/{name}", "-n", "your-user-namespace").stdout)
     bare.run("image", "map", "gcr.io/your-project/*", "--host", "--workdir", str(CASES),
-             "--env", f"PATH={bin_with_python}:/usr/local/bin:/usr/bin:/bin")
-    bare.wait_job("tfjobs", name, "Succeeded", ns="your-user-namespace", seconds=180)
+             "--mount", f"{ROOT}:{ROOT}:ro", "--mount", f"{bin_with_python}:/opt/python:ro",
+             "--env", f"PATH=/opt/python:{os.environ['PATH']}")
+    bare.wait_job("tfjobs", name, "Succeeded", ns="your-user-namespace", seconds=400)
     log = bare.run("logs", f"tfjob/{name}", "-n", "your-user-namespace").stdout
     assert "step 1000/1000" in log and "done" in log

@@ -58,7 +58,7 @@ def test_program_that_does_not_exist(skiff, manifest):
 
 def test_impossible_request_is_explained(skiff, manifest):
     pod = pod_manifest("giant", ["true"])
-    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000", "example.com/unicorn": "1"}}
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000"}, "limits": {"example.com/unicorn": "1"}}
     skiff.kubectl("apply", "-f", manifest(pod))
     wait_for(lambda: "Insufficient" in skiff.run("why", "pod/giant").stdout)
     assert "cpu" in skiff.run("why", "pod/giant").stdout

@@ -225,7 +225,8 @@ TEST(PodCells, StatusText) {
       {"Init:0/2", R"({"spec":{"initContainers":[{"name":"a"},{"name":"b"}]},"status":{
         "phase":"Pending","initContainerStatuses":[{"name":"a","state":{"running":{}}}]}})"},
       {"Init:1/2", R"({"spec":{"initContainers":[{"name":"a"},{"name":"b"}]},"status":{
-        "phase":"Pending","initContainerStatuses":[{"name":"a","state":{"terminated":{"exitCode":0}}},
+        "phase":"Pending",
+        "initContainerStatuses":[{"name":"a","state":{"terminated":{"exitCode":0}}},
         {"name":"b","state":{"waiting":{"reason":"PodInitializing"}}}]}})"},
       {"Init:Error", R"({"spec":{"initContainers":[{"name":"a"}]},"status":{
         "phase":"Pending","initContainerStatuses":[{"name":"a","state":{"terminated":{"exitCode":1,
@@ -248,7 +249,8 @@ TEST(PodCells, TheWholeLine) {
     "spec":{"nodeName":"n","containers":[{"name":"c"}],"initContainers":[{"name":"s",
       "restartPolicy":"Always"}],"readinessGates":[{"conditionType":"G"}]},
     "status":{"phase":"Running","podIP":"10.1.0.2","conditions":[{"type":"G","status":"True"}],
-      "initContainerStatuses":[{"name":"s","started":true,"ready":true,"restartCount":1,"state":{"running":{}}}],
+      "initContainerStatuses":[{"name":"s","started":true,"ready":true,"restartCount":1,
+        "state":{"running":{}}}],
       "containerStatuses":[{"name":"c","ready":false,"restartCount":2,"state":{"running":{}},
         "lastState":{"terminated":{"finishedAt":"2023-11-14T22:18:00Z"}}}]}})");
   EXPECT_EQ(json::serialize(pod_cells(pod, 1'700'000'300)),

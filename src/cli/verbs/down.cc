@@ -43,7 +43,7 @@ Result<void> ask_to_stop(Context& context, bool keep_pods) {
   return {};
 }
 
-int run_down(Context& context, const Options& options) {
+int run_down(Context& context, const Hooks& hooks, const Options& options) {
   const std::string& data = context.globals.data;
   const int pid = holder(data);
   if (pid > 0) {
@@ -61,8 +61,12 @@ int run_down(Context& context, const Options& options) {
                                             pid, data)});
     }
     fmt::print("Skiff stopped{}\n", options.keep_pods ? "; its pods go on" : "");
-  } else if (!options.purge) {
+  } else {
     fmt::print("Skiff is not running at {}\n", data);
+    // It may have been killed: its pods are still there.
+    if (!options.keep_pods && access(data.c_str(), F_OK) == 0) {
+      if (auto done = hooks.clean_up(data); !done) return report(done.error());
+    }
   }
   if (options.purge) {
     std::error_code error;
@@ -77,17 +81,17 @@ int run_down(Context& context, const Options& options) {
 
 }  // namespace
 
-void add_down(CLI::App& app, Context& context, int& exit_code) {
+void add_down(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("down", "Stop Skiff and its pods");
   verb->add_flag("--keep-pods", options->keep_pods, "Leave pods running for the next up");
   verb->add_flag("--purge", options->purge, "Remove the data folder, too: nothing is left");
-  verb->callback([options, &context, &exit_code] {
+  verb->callback([options, &context, &hooks, &exit_code] {
     if (options->purge && options->keep_pods) {
       exit_code = report({.message = "--purge and --keep-pods contradict each other"});
       return;
     }
-    exit_code = run_down(context, *options);
+    exit_code = run_down(context, hooks, *options);
   });
 }
 

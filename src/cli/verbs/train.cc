@@ -60,22 +60,33 @@ std::string state_of(const json::value& job) {
   return conditions.empty() ? "" : std::string(json::get_string(conditions.back(), {"type"}));
 }
 
-// The exit code of the first container that failed, so that scripts around us see it.
-int exit_code_of(const std::vector<Object>& pods) {
-  for (const Object& pod : pods) {
-    for (const json::value& status : json::get_array(*pod, {"status", "containerStatuses"})) {
-      const auto code = json::get_int(status, {"state", "terminated", "exitCode"});
-      if (code && *code != 0) return static_cast<int>(*code);
+// The exit code of a container that failed by itself, so that scripts around us see it. Pods of a
+// failed job are ended and removed, so it is looked for all the time; an end by a signal of ours
+// counts only where there is nothing better.
+class FailureCode {
+ public:
+  void look(const std::vector<Object>& pods) {
+    for (const Object& pod : pods) {
+      for (const json::value& status : json::get_array(*pod, {"status", "containerStatuses"})) {
+        for (const std::string_view state : {"lastState", "state"}) {
+          const auto code = json::get_int(status, {state, "terminated", "exitCode"});
+          if (code && *code != 0 && (code_ == 0 || code_ > 128)) code_ = static_cast<int>(*code);
+        }
+      }
     }
   }
-  return 1;
-}
+  int code() const { return code_ == 0 ? 1 : code_; }
+
+ private:
+  int code_ = 0;
+};
 
 int follow_job(Context& context, Connection& server, const api::Kind& kind,
                const json::value& job) {
   const std::string ns(api::ns(job)), name(api::name(job));
   const bool colour = context.globals.colour;
   Follower follower(server, {.colour = colour});
+  FailureCode failure;
   std::string last;
   for (;;) {
     const auto now = server.client().get(kind.resource, ns, name);
@@ -83,7 +94,10 @@ int follow_job(Context& context, Connection& server, const api::Kind& kind,
       return report({.message = fmt::format("{} {} was deleted", kind.resource.kind, name)});
     }
     const auto pods = pods_of_job(server, ns, name);
-    if (pods) follower.add(*pods);
+    if (pods) {
+      follower.add(*pods);
+      failure.look(*pods);
+    }
     const std::string state = now ? state_of(*now) : last;
     if (state != last) {
       fmt::print("{}\n", paint(fmt::format("{}/{}: {}", kind.singular, name, state), Colour::kBold,
@@ -93,7 +107,7 @@ int follow_job(Context& context, Connection& server, const api::Kind& kind,
     }
     if (state == "Succeeded" || state == "Failed") {
       if (state == "Succeeded") follower.join();
-      const int code = state == "Succeeded" ? 0 : (pods ? exit_code_of(*pods) : 1);
+      const int code = state == "Succeeded" ? 0 : failure.code();
       if (code != 0) fmt::print("ask: skiff why {}/{} -n {}\n", kind.singular, name, ns);
       return code;
     }

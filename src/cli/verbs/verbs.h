@@ -11,7 +11,7 @@ class App;
 namespace skiff::cli {
 
 void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code);
-void add_down(CLI::App& app, Context& context, int& exit_code);
+void add_down(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code);
 void add_status(CLI::App& app, Context& context, int& exit_code);
 void add_access(CLI::App& app, Context& context, int& exit_code);  // token, kubeconfig, env
 void add_doctor(CLI::App& app, Context& context, int& exit_code);
