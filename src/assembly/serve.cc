@@ -24,6 +24,12 @@ void raise_file_limit() {
 }  // namespace
 
 int serve(const cli::UpOptions& options) {
+  if (!options.kubeconfig.empty()) {
+    fmt::print(stderr,
+               "error: --kubeconfig: running the controllers against another cluster is not there "
+               "yet; leave it out to run everything here\n");
+    return 1;
+  }
   raise_file_limit();
   // Blocked before the first thread starts, so that only sigwait below takes them.
   sigset_t signals;
