@@ -94,6 +94,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Mailbox jobs_ = {};
   std::thread thread_ = {};
   std::vector<std::thread> workers_ = {};
+  std::atomic_bool poll_posted_ = false;  // outlives the mirrors, whose watches set it
 
   // Below: the agent's thread only.
   Mirror pods_mirror_;
@@ -112,7 +113,6 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   mutable std::mutex shared_mutex_;
   std::map<std::string, std::map<std::string, int, std::less<>>, std::less<>> running_ = {};
   std::shared_ptr<const DnsRecords> records_;
-  std::atomic_bool poll_posted_ = false;
 };
 
 }  // namespace skiff::node

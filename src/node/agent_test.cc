@@ -60,12 +60,10 @@ class MemoryClient final : public client::Client {
   }
 
   Result<json::value> write(const client::Write& w) override {
-    std::function<void()> tell;
     Result<json::value> out = json::value();
     {
       const std::lock_guard lock(mutex_);
       out = write_locked(w);
-      for (const auto& watcher : watchers_) ready_.push_back(watcher);
     }
     tell_all();
     return out;
@@ -84,8 +82,8 @@ class MemoryClient final : public client::Client {
                                                std::function<void()> ready) override {
     const std::lock_guard lock(mutex_);
     if (after < forgotten_) return fail(Code::kExpired, "too old");
-    watchers_.push_back(std::move(ready));
-    return std::make_unique<MemoryWatch>(*this, resource.key(), after);
+    watchers_[++last_watcher_] = std::move(ready);
+    return std::make_unique<MemoryWatch>(*this, resource.key(), after, last_watcher_);
   }
 
   void when_safe(std::function<void()> fn) override {
@@ -113,7 +111,6 @@ class MemoryClient final : public client::Client {
       forgotten_ = revision_ + 1;
       ++revision_;
       log_.clear();
-      for (const auto& watcher : watchers_) ready_.push_back(watcher);
     }
     tell_all();
   }
@@ -127,8 +124,13 @@ class MemoryClient final : public client::Client {
 
   class MemoryWatch final : public client::Watch {
    public:
-    MemoryWatch(MemoryClient& owner, std::string resource, std::uint64_t after)
-        : owner_(owner), resource_(std::move(resource)), after_(after) {}
+    MemoryWatch(MemoryClient& owner, std::string resource, std::uint64_t after, int number)
+        : owner_(owner), resource_(std::move(resource)), number_(number), after_(after) {}
+    ~MemoryWatch() override {
+      const std::lock_guard telling(owner_.telling_);
+      const std::lock_guard lock(owner_.mutex_);
+      owner_.watchers_.erase(number_);
+    }
     Result<std::vector<client::Event>> poll() override {
       const std::lock_guard lock(owner_.mutex_);
       if (after_ < owner_.forgotten_) return fail(Code::kExpired, "too old");
@@ -144,6 +146,7 @@ class MemoryClient final : public client::Client {
    private:
     MemoryClient& owner_;
     const std::string resource_;
+    const int number_;
     std::uint64_t after_;
   };
 
@@ -152,12 +155,14 @@ class MemoryClient final : public client::Client {
   }
 
   void tell_all() {
-    std::vector<std::function<void()>> ready;
+    // Held through the calls: the end of a watch waits for one that is under way.
+    const std::lock_guard telling(telling_);
+    std::map<int, std::function<void()>> watchers;
     {
       const std::lock_guard lock(mutex_);
-      ready.swap(ready_);
+      watchers = watchers_;
     }
-    for (const auto& fn : ready) fn();
+    for (const auto& [number, ready] : watchers) ready();
   }
 
   Object keep(const client::Write& w, const std::string& k, json::value object,
@@ -202,11 +207,12 @@ class MemoryClient final : public client::Client {
     return *keep(w, k, std::move(object), client::EventType::kModified);
   }
 
+  std::mutex telling_;  // taken before mutex_
   mutable std::mutex mutex_;
   std::map<std::string, Object> objects_ = {};
   std::vector<Change> log_ = {};
-  std::vector<std::function<void()>> watchers_ = {};
-  std::vector<std::function<void()>> ready_ = {};
+  std::map<int, std::function<void()>> watchers_ = {};
+  int last_watcher_ = 0;
   std::vector<std::function<void()>> held_ = {};
   bool hold_safe_ = false;
   std::uint64_t revision_ = 1;

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -50,11 +51,23 @@ class Skiff:
         self.https, self.http = free_port(), free_port()
         self.up_options = list(up_options)
         self.home = tempfile.mkdtemp(prefix="skiff-e2e-home-")
+        self.reports = tempfile.mkdtemp(prefix="skiff-e2e-reports-")
 
     def environment(self):
         env = dict(os.environ, SKIFF_HOME=self.data, KUBECONFIG=f"{self.data}/kubeconfig",
                    HOME=self.home, NO_COLOR="1")
+        # The shims of pods have no stderr, so a sanitized binary writes its reports to files.
+        for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+            given = env.get(options)
+            env[options] = f"{given + ':' if given else ''}log_path={self.reports}/report"
         return env
+
+    def sanitizer_reports(self):
+        """What sanitizers said of the server, its shims and the commands; empty is good."""
+        files = [pathlib.Path(self.data) / "skiff.log", *pathlib.Path(self.reports).iterdir()]
+        texts = [file.read_text(errors="replace") for file in files if file.is_file()]
+        return [text[-20000:] for text in texts
+                if re.search(r"(ERROR|WARNING): \w+Sanitizer|runtime error:", text)]
 
     def start(self):
         self.run("up", "-d", "--https", f"127.0.0.1:{self.https}", "--http", f"127.0.0.1:{self.http}",
@@ -72,8 +85,10 @@ class Skiff:
 
     def stop(self):
         self.run("down", check=False)
-        shutil.rmtree(self.data, ignore_errors=True)
-        shutil.rmtree(self.home, ignore_errors=True)
+        reports = self.sanitizer_reports()
+        for folder in (self.data, self.home, self.reports):
+            shutil.rmtree(folder, ignore_errors=True)
+        assert not reports, "\n".join(reports)
 
     def run(self, *arguments, check=True, stdin=None, timeout=120):
         done = subprocess.run([BINARY, *arguments], env=self.environment(), input=stdin,
