@@ -17,6 +17,7 @@ std::vector<std::unique_ptr<Checker>> all_checkers() {
   out.push_back(checkers::make_revisions());
   out.push_back(checkers::make_finality());
   out.push_back(checkers::make_stream());
+  out.push_back(checkers::make_durability());
   return out;
 }
 

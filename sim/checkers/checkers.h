@@ -14,5 +14,6 @@ std::unique_ptr<Checker> make_capacity();
 std::unique_ptr<Checker> make_revisions();
 std::unique_ptr<Checker> make_finality();
 std::unique_ptr<Checker> make_stream();
+std::unique_ptr<Checker> make_durability();
 
 }  // namespace skiff::sim::checkers
