@@ -170,7 +170,7 @@ void World::round(bool calm) {
       act(calm);
     }
     if (!woken_ && runtime_next_ > Duration{0}) break;
-    if (i > kRoundsPerInstant) failure_ = "a loop that never rests";
+    if (i > kRoundsPerInstant) failure_ = "rest: a loop that never rests";
   }
 }
 
