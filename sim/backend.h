@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <vector>
 
-#include "api/kind.h"
 #include "client/client.h"
 #include "env/env.h"
+#include "sim/workload.h"
 
 namespace skiff::sim {
 
@@ -23,13 +21,15 @@ class Backend {
   virtual void flush() = 0;
   // Everything committed has been flushed, so people and nodes may hear of it.
   virtual bool safe() = 0;
+  // Whoever wrote up to this revision was told that no power cut will undo it.
+  virtual std::uint64_t promised() = 0;
   // The process dies and starts again from what is on disk; after a power cut, from what is synced.
   // Ends every watch: none may be left open.
   virtual void restart(bool power_cut) = 0;
 };
 
-// The real store and API server on a simulated disk.
-std::unique_ptr<Backend> make_backend(std::vector<api::Kind> kinds, const env::Clock& clock,
+// The real store and API server on a simulated disk, with the built-in kinds and the workload's.
+std::unique_ptr<Backend> make_backend(const Workload& workload, const env::Clock& clock,
                                       std::uint64_t seed);
 
 }  // namespace skiff::sim

@@ -20,6 +20,7 @@ namespace skiff::sim {
 struct View {
   Time now = {};
   std::uint64_t revision = 0;
+  std::uint64_t promised = 0;  // no power cut may undo what was written up to this revision
   // By api::Resource::key(): the roots, everything that controllers own, pods and nodes.
   std::map<std::string, std::vector<Object>> objects = {};
   std::vector<std::string> roots = {};  // keys of the roots' resources
@@ -36,8 +37,14 @@ class Checker {
   virtual std::string_view name() const = 0;
   // What is wrong, as a sentence.
   virtual std::optional<std::string> check(const View& view) = 0;
-  // The server has come back; after a power cut it may be in an earlier state.
-  virtual void restarted(bool power_cut) { (void)power_cut; }
+  // The server is about to die, and with it every watch; after a power cut it may be in an earlier
+  // state. Nothing has reached the disk since the last check().
+  virtual void dies(bool power_cut) { (void)power_cut; }
+  // The server has come back and nobody has done anything yet.
+  virtual std::optional<std::string> check_reopened(const View& view) {
+    (void)view;
+    return std::nullopt;
+  }
 };
 
 std::vector<std::unique_ptr<Checker>> all_checkers();

@@ -17,6 +17,10 @@ std::vector<std::unique_ptr<Checker>> all_checkers() {
   out.push_back(checkers::make_revisions());
   out.push_back(checkers::make_finality());
   out.push_back(checkers::make_stream());
+  out.push_back(checkers::make_durability());
+  for (std::unique_ptr<Checker>& checker : checkers::make_training()) {
+    out.push_back(std::move(checker));
+  }
   return out;
 }
 

@@ -53,6 +53,7 @@ control::Plan plan_echo(const control::Observed& observed, Mistake mistake) {
   if (api::deleting(root)) return plan;
   const auto replicas = json::get_int(root, {"spec", "replicas"}).value_or(0);
   const bool done = json::get_string(root, {"status", "phase"}) == "Done";
+  if (done && mistake == Mistake::kReopens) plan.status = json::object{{"phase", "Running"}};
   if (done) return plan;
   std::int64_t succeeded = 0;
   std::map<std::string_view, const json::value*> by_index;
@@ -65,14 +66,22 @@ control::Plan plan_echo(const control::Observed& observed, Mistake mistake) {
   const bool gave_up = mistake == Mistake::kStopsAfterCrash && !observed.owned[0].empty();
   for (std::int64_t i = 0; i < replicas && !gave_up; ++i) {
     if (by_index.contains(std::to_string(i))) continue;
-    std::string name = fmt::format("{}-{}", api::name(root), i);
-    plan.writes.push_back(creation_of(root, i, std::move(name)));
+    const std::string name = fmt::format("{}-{}", api::name(root), i);
+    plan.writes.push_back(creation_of(root, i, name));
+    if (mistake == Mistake::kTwoInOnePlace) {
+      plan.writes.push_back(creation_of(root, i, name + "-again"));
+    }
   }
   const std::string_view phase = succeeded == replicas ? "Done" : "Running";
   if (json::get_string(root, {"status", "phase"}) != phase ||
       json::get_int(root, {"status", "succeeded"}) != succeeded) {
     plan.status = json::object{{"phase", json::string(phase)}, {"succeeded", succeeded}};
     plan.notes.push_back({.reason = "Progress", .message = fmt::format("{} done", succeeded)});
+  }
+  if (mistake == Mistake::kNeverContent) {
+    const auto looks = json::get_int(root, {"status", "looks"}).value_or(0);
+    plan.status = json::object{
+        {"phase", json::string(phase)}, {"succeeded", succeeded}, {"looks", looks + 1}};
   }
   return plan;
 }

@@ -34,6 +34,7 @@ class Gate : public client::Client {
   // The process dies at the n-th submit from now: before it takes effect, or after.
   std::optional<std::uint64_t> die_at = {};
   bool die_after_effect = false;
+  bool die_by_power_cut = false;
   void break_watches() { ++breaks_; }
   void expire_watches() { ++expiries_; }
   void calm();

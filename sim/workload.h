@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/kind.h"
@@ -13,6 +14,7 @@
 #include "base/time.h"
 #include "client/client.h"
 #include "control/controller.h"
+#include "schema/schema.h"
 
 namespace skiff::sim {
 
@@ -30,6 +32,8 @@ class Workload {
 
   virtual std::string_view name() const = 0;
   virtual std::vector<api::Kind> kinds() const = 0;  // to be served besides the built-in ones
+  // By the name that api::Kind::schema gives.
+  virtual std::vector<std::pair<std::string, schema::Schema>> schemas() const { return {}; }
   virtual std::vector<control::Controller> controllers() const = 0;
 
   // People act: they create, change and delete roots in namespace "default". Called now and then

@@ -53,7 +53,7 @@ World::World(Options options, Workload& workload, Log log, const MakeBackend& ma
       workload_(workload),
       log_(std::move(log)),
       random_(options_.seed),
-      backend_(make(workload.kinds(), clock_, options_.seed)),
+      backend_(make(workload, clock_, options_.seed)),
       gate_(clock_, random_),
       nodes_(clock_, random_, workload) {
   std::set<api::Resource> seen{kPods, kNodes};
@@ -95,8 +95,12 @@ void World::start_controllers() {
 void World::restart(bool power_cut) {
   say(power_cut ? "power cut" : "the process dies");
   runtime_.reset();
-  for (const auto& checker : checkers_) checker->restarted(power_cut);
+  for (const auto& checker : checkers_) checker->dies(power_cut);
   backend_->restart(power_cut);
+  const View reopened = view();
+  for (const auto& checker : checkers_) {
+    if (auto wrong = checker->check_reopened(reopened)) complain(*checker, *wrong);
+  }
   if (power_cut) nodes_.power_cut();
   gate_.attach(&backend_->client());
   start_controllers();
@@ -112,6 +116,7 @@ std::optional<std::string> World::run() {
       workload_.people(backend_->client(), clock_.now(), random_);
       backend_->work();
       backend_->flush();
+      check();
       people_at = clock_.elapsed() + std::chrono::seconds(1 + random_.below(60));
     }
     if (clock_.elapsed() >= strike_at) {
@@ -126,6 +131,9 @@ std::optional<std::string> World::run() {
   gate_.calm();
   nodes_.calm();
   workload_.people(backend_->client(), clock_.now(), random_);
+  backend_->work();
+  backend_->flush();
+  check();
   const Duration deadline = clock_.elapsed() + kLiveness;
   while (!failure_ && !all_finished()) {
     if (clock_.elapsed() >= deadline) {
@@ -151,7 +159,7 @@ void World::round(bool calm) {
     woken_ = false;
     runtime_next_ = runtime_->pump();
     if (gate_.dead()) {
-      restart(false);
+      restart(gate_.die_by_power_cut);
       continue;
     }
     backend_->work();
@@ -162,7 +170,7 @@ void World::round(bool calm) {
       act(calm);
     }
     if (!woken_ && runtime_next_ > Duration{0}) break;
-    if (i > kRoundsPerInstant) failure_ = "a loop that never rests";
+    if (i > kRoundsPerInstant) failure_ = "rest: a loop that never rests";
   }
 }
 
@@ -177,6 +185,7 @@ void World::act(bool calm) {
 
 View World::view() {
   View out{.now = clock_.now(),
+           .promised = backend_->promised(),
            .roots = roots_,
            .workload = &workload_,
            .client = &backend_->client(),
@@ -197,11 +206,14 @@ void World::check() {
   const View now = view();
   for (const auto& checker : checkers_) {
     if (failure_) return;
-    if (auto wrong = checker->check(now)) {
-      failure_ = fmt::format("{}: {} (at {:.3f} s)", checker->name(), *wrong,
-                             std::chrono::duration<double>(clock_.elapsed()).count());
-    }
+    if (auto wrong = checker->check(now)) complain(*checker, *wrong);
   }
+}
+
+void World::complain(const Checker& checker, std::string_view what) {
+  if (failure_) return;
+  failure_ = fmt::format("{}: {} (at {:.3f} s)", checker.name(), what,
+                         std::chrono::duration<double>(clock_.elapsed()).count());
 }
 
 bool World::all_finished() {

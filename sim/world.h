@@ -42,8 +42,8 @@ struct Options {
 class World {
  public:
   using Log = std::function<void(std::string_view line)>;
-  using MakeBackend = std::function<std::unique_ptr<Backend>(
-      std::vector<api::Kind>, const env::Clock&, std::uint64_t seed)>;
+  using MakeBackend =
+      std::function<std::unique_ptr<Backend>(const Workload&, const env::Clock&, std::uint64_t)>;
   // `log` hears everything that happens; for --verbose.
   World(Options options, Workload& workload, Log log = {}, const MakeBackend& make = make_backend);
   ~World();
@@ -66,6 +66,7 @@ class World {
   void round(bool calm);
   void act(bool calm);
   void check();
+  void complain(const Checker& checker, std::string_view what);
   bool all_finished();
   void advance(Duration at_most);
   View view();

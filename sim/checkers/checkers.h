@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "sim/checker.h"
 
@@ -14,5 +15,7 @@ std::unique_ptr<Checker> make_capacity();
 std::unique_ptr<Checker> make_revisions();
 std::unique_ptr<Checker> make_finality();
 std::unique_ptr<Checker> make_stream();
+std::unique_ptr<Checker> make_durability();
+std::vector<std::unique_ptr<Checker>> make_training();  // several, each with its name
 
 }  // namespace skiff::sim::checkers

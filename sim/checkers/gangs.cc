@@ -15,7 +15,7 @@ namespace {
 class Gangs : public Checker {
  public:
   std::string_view name() const override { return "gangs"; }
-  void restarted(bool power_cut) override {
+  void dies(bool power_cut) override {
     // Bindings that were lost are made again.
     if (power_cut) known_ = false;
   }

@@ -12,11 +12,10 @@ namespace {
 class Revisions : public Checker {
  public:
   std::string_view name() const override { return "revisions"; }
-  void restarted(bool power_cut) override {
-    // What was written and not synced may be gone, and its numbers are given again.
-    if (!power_cut) return;
-    server_ = 0;
-    objects_.clear();
+  void dies(bool power_cut) override {
+    // What was written and not synced may be gone. Its numbers are never given again, or a watch
+    // could go on from one of them and miss what now bears it.
+    if (power_cut) objects_.clear();
   }
 
   std::optional<std::string> check(const View& view) override {

@@ -13,7 +13,7 @@ namespace {
 class Stream : public Checker {
  public:
   std::string_view name() const override { return "stream"; }
-  void restarted(bool) override { followers_.clear(); }
+  void dies(bool) override { followers_.clear(); }
 
   std::optional<std::string> check(const View& view) override {
     for (const api::Resource& resource : view.resources) {

@@ -8,6 +8,7 @@ namespace {
 void strike(World& world, Random& random) {
   world.gate().die_at = random.below(6);
   world.gate().die_after_effect = random.chance(50);
+  world.gate().die_by_power_cut = false;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The machine loses power: what was not synced is gone, and so is every process.
+// The machine loses power: what was not synced is gone, and so is every process. At rest, or in the
+// middle of the controllers' work.
 #include "sim/faults/faults.h"
 #include "sim/world.h"
 
@@ -6,8 +7,10 @@ namespace skiff::sim::faults {
 namespace {
 
 void strike(World& world, Random& random) {
-  (void)random;
-  world.restart(true);
+  if (random.chance(50)) return world.restart(true);
+  world.gate().die_at = random.below(6);
+  world.gate().die_after_effect = random.chance(50);
+  world.gate().die_by_power_cut = true;
 }
 
 }  // namespace

@@ -66,12 +66,30 @@ client::Write on_root(const Controller& controller, const Observed& observed, cl
           .resource_version = std::string(api::resource_version(*observed.root))};
 }
 
+// Changes nothing, and fails where the root is no longer as it was observed.
+client::Write root_unchanged(const Controller& controller, const Observed& observed) {
+  client::Write write = on_root(controller, observed, client::Verb::kMergePatch);
+  write.body = json::object{};
+  return write;
+}
+
+bool creates(const std::vector<client::Write>& writes) {
+  return std::ranges::any_of(writes, [](const client::Write& write) {
+    return write.verb == client::Verb::kCreate && write.subresource.empty();
+  });
+}
+
 }  // namespace
 
 std::vector<client::Write> arrange(const Controller& controller, const Observed& observed,
                                    const Plan& plan) {
   std::vector<client::Write> writes;
   writes.reserve(plan.writes.size() + 2);
+  // Children made for a root that is gone are collected at once. As long as the cache shows that
+  // root, and no child, they would be made again and again. A status says it as well as this.
+  if (creates(plan.writes) && !plan.status) {
+    writes.push_back(root_unchanged(controller, observed));
+  }
   for (int turn = 0; turn <= 2; ++turn) {
     for (const client::Write& write : plan.writes) {
       if (rank(write.verb) == turn) writes.push_back(write);

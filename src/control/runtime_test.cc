@@ -52,12 +52,42 @@ Plan plan_echo(const Observed& observed, Time) {
   return plan;
 }
 
+// A server whose watches can fall silent without breaking.
+class QuietServer : public MemoryServer {
+ public:
+  using MemoryServer::MemoryServer;
+  bool quiet = false;
+
+  Result<std::unique_ptr<client::Watch>> watch(const api::Resource& resource,
+                                               std::uint64_t after_revision,
+                                               std::function<void()> ready) override {
+    SKIFF_ASSIGN(auto inner, MemoryServer::watch(resource, after_revision, std::move(ready)));
+    return std::make_unique<QuietWatch>(*this, std::move(inner));
+  }
+
+ private:
+  class QuietWatch : public client::Watch {
+   public:
+    QuietWatch(const QuietServer& server, std::unique_ptr<client::Watch> inner)
+        : server_(server), inner_(std::move(inner)) {}
+    Result<std::vector<client::Event>> poll() override {
+      if (server_.quiet) return std::vector<client::Event>();
+      return inner_->poll();
+    }
+
+   private:
+    const QuietServer& server_;
+    const std::unique_ptr<client::Watch> inner_;
+  };
+};
+
 struct RuntimeTest : ::testing::Test {
   env::sim::Clock clock;
-  MemoryServer server{clock};
+  QuietServer server{clock};
   bool woken = false;
   std::vector<std::string> log;
   int plans = 0;
+  Duration plan_takes = {};
   std::unique_ptr<Runtime> runtime = start();
 
   std::unique_ptr<Runtime> start() {
@@ -70,6 +100,7 @@ struct RuntimeTest : ::testing::Test {
                          .owned = {kPods},
                          .plan = [this](const Observed& observed, Time now) {
                            ++plans;
+                           clock.advance(plan_takes);
                            return plan_echo(observed, now);
                          }});
     return made;
@@ -211,6 +242,82 @@ TEST_F(RuntimeTest, a_note_is_one_event_that_counts) {
   }
   EXPECT_EQ(count(kEvents), 2u);
   EXPECT_EQ(most, 4);
+}
+
+TEST_F(RuntimeTest, a_key_that_never_sees_its_own_writes_lists_again_in_the_end) {
+  runtime->pump();
+  ASSERT_TRUE(server.write(create_root("a", 2)));
+  runtime->pump();
+  ASSERT_EQ(count(kPods), 2u);
+  server.quiet = true;
+  const int before = plans;
+  EXPECT_EQ(settle(), std::chrono::seconds(30));
+  clock.advance(std::chrono::milliseconds(29'999));
+  settle();
+  EXPECT_EQ(plans, before) << "planned without having seen its own writes";
+  EXPECT_TRUE(log.empty());
+  clock.advance(std::chrono::milliseconds(1));
+  runtime->pump();
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_EQ(log[0], "echo-controller: ns/a did not see its own writes in time; listing again");
+  EXPECT_GT(plans, before);
+  EXPECT_EQ(json::get_int(root("a"), {"status", "pods"}), 2);
+}
+
+TEST_F(RuntimeTest, a_root_that_is_gone_gets_no_children_however_late_we_hear_of_it) {
+  ASSERT_TRUE(server.write(create_root("a", 1)));
+  settle();
+  ASSERT_TRUE(
+      server.write({.verb = client::Verb::kDelete, .resource = kPods, .ns = "ns", .name = "a-0"}));
+  runtime->pump();  // makes the pod again and says so
+  server.quiet = true;
+  ASSERT_TRUE(
+      server.write({.verb = client::Verb::kDelete, .resource = kRoots, .ns = "ns", .name = "a"}));
+  const std::uint64_t writes = server.writes();
+  for (int i = 0; i < 100; ++i) clock.advance(runtime->pump());
+  EXPECT_EQ(server.writes(), writes);
+  EXPECT_EQ(count(kPods), 0u);
+}
+
+TEST_F(RuntimeTest, a_dear_plan_rests_for_nineteen_times_what_it_took) {
+  struct Case {
+    Duration takes;
+    Duration rests;
+  };
+  using std::chrono::milliseconds;
+  for (const auto& [takes, rests] :
+       {Case{.takes = std::chrono::microseconds(999), .rests = {}},
+        Case{.takes = milliseconds(10), .rests = milliseconds(190)},
+        Case{.takes = milliseconds(500), .rests = milliseconds(1000)}}) {
+    SCOPED_TRACE(takes.count());
+    plan_takes = {};
+    runtime = start();
+    ASSERT_TRUE(server.write(create_root("a" + std::to_string(takes.count()), 0)));
+    settle();
+    clock.advance(std::chrono::hours(1));
+    plan_takes = takes;
+    client::Write patch{.verb = client::Verb::kMergePatch,
+                        .resource = kRoots,
+                        .ns = "ns",
+                        .name = "a" + std::to_string(takes.count())};
+    int times = 0;
+    const auto touch = [&] {
+      patch.body = json::object{{"metadata", {{"labels", {{"touched", ++times}}}}}};
+      ASSERT_TRUE(server.write(patch));
+    };
+    touch();
+    runtime->pump();
+    const int before = plans;
+    for (int i = 0; i < 3; ++i) {
+      touch();
+      if (rests == Duration{}) continue;
+      EXPECT_EQ(runtime->pump(), rests);
+    }
+    EXPECT_EQ(plans, before) << "the key is planned while it should rest";
+    clock.advance(rests);
+    runtime->pump();
+    EXPECT_EQ(plans, before + 1) << "what changed meanwhile is one plan";
+  }
 }
 
 TEST_F(RuntimeTest, history_that_is_gone_is_listed_again) {

@@ -78,20 +78,46 @@ control::Batch say_why(const Waiting& waiting, Time now) {
            .note = {.warning = true, .reason = "FailedScheduling", .message = waiting.message}}}};
 }
 
-control::Batch bind(const std::vector<Binding>& gang) {
+// Changes nothing, and fails where the member is no longer as it was seen.
+client::Write still_there(const json::value& member) {
+  return {.verb = client::Verb::kMergePatch,
+          .resource = kPods,
+          .ns = std::string(api::ns(member)),
+          .name = std::string(api::name(member)),
+          .body = json::object{},
+          .uid = std::string(api::uid(member)),
+          .resource_version = std::string(api::resource_version(member))};
+}
+
+// What a scheduler may do that sees the world late is decided here, by preconditions:
+//  - every pod is bound as it was when it was looked at (uid and revision), so a pod that has been
+//    replaced, changed, bound or marked for deletion since then is not bound;
+//  - where a gang is whole only with members placed earlier, these must be unchanged as well, or a
+//    successor would start alone after the rest has gone;
+//  - all of it is one submit: the embedded server takes all or nothing. A remote server takes the
+//    writes one by one and would keep those before the first failure; there this scheduler is off
+//    and the cluster's own gang scheduler does the work.
+// Room on nodes needs none: only this scheduler takes it, it waits to see its own bindings, and
+// what it does not know yet can only have made room.
+control::Batch bind(const Placement& gang) {
   control::Batch batch;
-  for (const auto& [pod, node] : gang) {
+  for (const Object& member : gang.counted) batch.writes.push_back(still_there(*member));
+  for (const auto& [pod, node] : gang.bindings) {
     client::Write write{.verb = client::Verb::kCreate,
                         .resource = kPods,
                         .ns = pod->key.ns,
                         .name = pod->key.name,
                         .subresource = "binding",
-                        .uid = std::string(api::uid(*pod->object))};
-    write.body = json::object{
-        {"apiVersion", "v1"},
-        {"kind", "Binding"},
-        {"metadata", {{"name", pod->key.name}, {"namespace", pod->key.ns}, {"uid", write.uid}}},
-        {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}}}};
+                        .uid = std::string(api::uid(*pod->object)),
+                        .resource_version = std::string(api::resource_version(*pod->object))};
+    write.body = json::object{{"apiVersion", "v1"},
+                              {"kind", "Binding"},
+                              {"metadata",
+                               {{"name", pod->key.name},
+                                {"namespace", pod->key.ns},
+                                {"uid", write.uid},
+                                {"resourceVersion", write.resource_version}}},
+                              {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}}}};
     batch.writes.push_back(std::move(write));
     batch.notes.push_back({.object = pod->object,
                            .note = {.reason = "Scheduled",

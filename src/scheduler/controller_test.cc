@@ -7,6 +7,7 @@
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
 #include "env/sim/clock.h"
+#include "scheduler/snapshot.h"
 
 namespace skiff::scheduler {
 namespace {
@@ -43,6 +44,23 @@ struct SchedulerTest : ::testing::Test {
         {"metadata", {{"name", name}}},
         {"spec", {{"containers", {json::object{{"resources", {{"requests", {{"cpu", cpu}}}}}}}}}}};
     ASSERT_TRUE(server.write(write));
+  }
+  void add_member(std::string name, std::string gang_min) {
+    client::Write write{.resource = kPods, .ns = "ns"};
+    write.body =
+        json::object{{"metadata",
+                      {{"name", name},
+                       {"annotations", {{kGangAnnotation, "g"}, {kGangMinAnnotation, gang_min}}}}},
+                     {"spec", json::object{}}};
+    ASSERT_TRUE(server.write(write));
+  }
+  void remove(std::string name) {
+    client::Write write{.verb = client::Verb::kDelete, .resource = kPods, .ns = "ns", .name = name};
+    write.body = json::object{{"gracePeriodSeconds", 0}};
+    ASSERT_TRUE(server.write(write));
+  }
+  std::string node_of(std::string_view name) {
+    return std::string(json::get_string(get(name), {"spec", "nodeName"}));
   }
   json::value get(std::string_view name) { return *server.get(kPods, "ns", name); }
   std::vector<std::string> reasons() {
@@ -86,6 +104,92 @@ TEST_F(SchedulerTest, numbers_of_a_reason_are_brought_up_to_date_in_time) {
   const json::value pod = get("b");
   EXPECT_EQ(json::get_string(json::value(*api::condition(pod, "PodScheduled")), {"message"}),
             "no nodes available to schedule pods");
+}
+
+// What a scheduler decides from what it sees now, to be carried out when the world has moved on.
+struct LateScheduler {
+  control::GlobalController scheduler = make_scheduler();
+
+  LateScheduler(control::testing::MemoryServer& server, Time now) : server_(server) {
+    for (std::size_t i = 0; i < scheduler.watched.size(); ++i) {
+      for (const Object& object : server.list(scheduler.watched[i], {}, {})->items) {
+        scheduler.changed(i, nullptr, object);
+      }
+    }
+    plan_ = scheduler.plan(now);
+  }
+  void act() {
+    for (const control::Batch& batch : plan_.batches) server_.submit(batch.writes, [](auto) {});
+  }
+
+ private:
+  control::testing::MemoryServer& server_;
+  control::GlobalPlan plan_ = {};
+};
+
+TEST_F(SchedulerTest, a_late_decision_binds_no_part_of_a_gang) {
+  struct Case {
+    std::string_view name;
+    std::function<void()> meanwhile;
+    bool bound;
+  };
+  const Case cases[] = {
+      {"nothing happens", [] {}, true},
+      {"the placed member is gone", [&] { remove("a"); }, false},
+      {"the placed member has a successor that waits",
+       [&] {
+         remove("a");
+         add_member("a", "2");
+       },
+       false},
+      {"the placed member is being deleted",
+       [&] {
+         ASSERT_TRUE(server.write(
+             {.verb = client::Verb::kDelete, .resource = kPods, .ns = "ns", .name = "a"}));
+       },
+       false},
+      {"the waiting member has a successor",
+       [&] {
+         remove("b");
+         add_member("b", "2");
+       },
+       false},
+      {"the waiting member asks for a larger gang",
+       [&] {
+         client::Write patch{
+             .verb = client::Verb::kMergePatch, .resource = kPods, .ns = "ns", .name = "b"};
+         patch.body = json::object{{"metadata", {{"annotations", {{kGangMinAnnotation, "3"}}}}}};
+         ASSERT_TRUE(server.write(patch));
+       },
+       false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    add_member("a", "2");
+    add_member("b", "2");
+    settle();
+    ASSERT_EQ(node_of("a"), "n1");
+    remove("b");
+    add_member("b", "2");
+    LateScheduler late(server, clock.now());
+    c.meanwhile();
+    late.act();
+    EXPECT_EQ(node_of("b"), c.bound ? "n1" : "");
+    for (const Object& pod : server.list(kPods, {}, {})->items)
+      remove(std::string(api::name(*pod)));
+    settle();
+  }
+}
+
+TEST_F(SchedulerTest, a_gang_that_waits_is_bound_whole_or_not_at_all_by_a_late_decision) {
+  add_member("a", "2");
+  add_member("b", "2");
+  LateScheduler late(server, clock.now());
+  remove("b");
+  add_member("b", "2");
+  late.act();
+  EXPECT_EQ(node_of("a"), "");
+  EXPECT_EQ(node_of("b"), "");
 }
 
 TEST_F(SchedulerTest, room_that_appears_is_used) {

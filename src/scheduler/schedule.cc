@@ -113,7 +113,7 @@ class Round {
       return wait(pod, std::move(why));
     }
     take(*pod, *slot, 1);
-    decisions_.gangs.push_back({{.pod = pod, .node = slot->node->name}});
+    decisions_.gangs.push_back({.bindings = {{.pod = pod, .node = slot->node->name}}});
   }
 
   void place_gang(const Unit& unit) {
@@ -121,7 +121,7 @@ class Round {
     std::size_t wanted = 0;
     for (const PodPtr& pod : unit.pods) wanted = std::max(wanted, pod->gang_min);
     const auto there = snapshot_.placed.find(first.gang);
-    const std::size_t placed = there == snapshot_.placed.end() ? 0 : there->second;
+    const std::size_t placed = there == snapshot_.placed.end() ? 0 : there->second.size();
     const std::size_t needed = wanted > placed ? wanted - placed : 0;
     const std::string name = first.gang.substr(first.gang.find('/') + 1);
     if (unit.pods.size() < needed) {
@@ -149,10 +149,17 @@ class Round {
       for (const auto& [pod, slot] : tried) take(*pod, *slot, -1);
       return wait_all(unit, message);
     }
-    std::vector<Binding> bindings;
-    for (const auto& [pod, slot] : tried)
-      bindings.push_back({.pod = pod, .node = slot->node->name});
-    decisions_.gangs.push_back(std::move(bindings));
+    Placement placement;
+    for (const auto& [pod, slot] : tried) {
+      placement.bindings.push_back({.pod = pod, .node = slot->node->name});
+    }
+    if (there != snapshot_.placed.end()) {
+      for (const auto& [key, member] : there->second) {
+        if (tried.size() + placement.counted.size() >= wanted) break;
+        placement.counted.push_back(member);
+      }
+    }
+    decisions_.gangs.push_back(std::move(placement));
     for (Waiting& waiting : left) decisions_.waiting.push_back(std::move(waiting));
   }
 

@@ -23,9 +23,16 @@ struct Waiting {
   std::string message = {};  // 0/1 nodes are available: 1 Insufficient cpu (asks 8, free 1.5 of 2)
 };
 
+struct Placement {
+  std::vector<Binding> bindings = {};
+  // Members placed earlier without which the gang would be short of its minimum: the bindings are
+  // right only while these are as they were seen.
+  std::vector<Object> counted = {};
+};
+
 struct Decisions {
-  std::vector<std::vector<Binding>> gangs = {};  // each to be bound as one
-  std::vector<Waiting> waiting = {};             // in the order in which they are tried
+  std::vector<Placement> gangs = {};  // each to be bound as one
+  std::vector<Waiting> waiting = {};  // in the order in which they are tried
 };
 
 Decisions schedule(const Snapshot& snapshot);

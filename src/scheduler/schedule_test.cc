@@ -46,7 +46,8 @@ struct ScheduleTest : ::testing::Test {
   std::string placed() {
     std::string out;
     for (const auto& gang : schedule(books.snapshot()).gangs) {
-      for (const auto& [pod, where] : gang) out += fmt::format("{}>{} ", pod->key.name, where);
+      for (const auto& [pod, where] : gang.bindings)
+        out += fmt::format("{}>{} ", pod->key.name, where);
     }
     return out;
   }
@@ -205,6 +206,9 @@ TEST_F(ScheduleTest, a_member_that_comes_back_joins_the_ones_that_run) {
   add_pod(running);
   add_pod(gang_pod("a-1", "a", 2, {}));
   EXPECT_EQ(placed(), "a-1>n1 ");
+  const auto gangs = schedule(books.snapshot()).gangs;
+  ASSERT_EQ(gangs[0].counted.size(), 1u);
+  EXPECT_EQ(api::name(*gangs[0].counted[0]), "a-0");
 }
 
 TEST_F(ScheduleTest, members_past_the_minimum_are_placed_as_they_fit) {
@@ -250,7 +254,7 @@ TEST_F(ScheduleTest, ten_thousand_waiting_pods_are_planned_well_under_a_second) 
   const Decisions decisions = schedule(books.snapshot());
   const std::clock_t took = std::clock() - started;
   std::size_t bound = 0;
-  for (const auto& gang : decisions.gangs) bound += gang.size();
+  for (const auto& gang : decisions.gangs) bound += gang.bindings.size();
   EXPECT_EQ(bound + decisions.waiting.size(), 10'000u);
   EXPECT_GT(bound, 3'000u);
   EXPECT_LT(took, CLOCKS_PER_SEC);

@@ -93,11 +93,12 @@ Requests Books::requests_of(const json::value& pod) {
   return out;
 }
 
-void Books::hold(const Held& held, int sign) {
-  if (!held.gang.empty()) {
-    std::size_t& count = snapshot_.placed[held.gang];
-    count += static_cast<std::size_t>(sign);
-    if (count == 0) snapshot_.placed.erase(held.gang);
+void Books::hold(const control::Key& key, const Held& held, int sign) {
+  if (!held.gang.empty() && sign > 0) snapshot_.placed[held.gang][key] = held.member;
+  if (!held.gang.empty() && sign < 0) {
+    auto& members = snapshot_.placed[held.gang];
+    members.erase(key);
+    if (members.empty()) snapshot_.placed.erase(held.gang);
   }
   if (held.node.empty()) return;
   Amounts& used = snapshot_.used[held.node];
@@ -109,7 +110,7 @@ void Books::pod_changed(const Object& before, const Object& after) {
   const control::Key key = control::key_of(after != nullptr ? *after : *before);
   snapshot_.pending.erase(key);
   if (const auto it = held_.find(key); it != held_.end()) {
-    hold(it->second, -1);
+    hold(key, it->second, -1);
     held_.erase(it);
   }
   if (after == nullptr) return;
@@ -123,8 +124,9 @@ void Books::pod_changed(const Object& before, const Object& after) {
     }
     // A member on its way out has given up its place: its successor must come with the others.
     if (!api::deleting(pod)) held.gang = gang_of(pod);
+    if (!held.gang.empty()) held.member = after;
     if (held.node.empty() && held.gang.empty()) return;
-    hold(held, 1);
+    hold(key, held, 1);
     held_.emplace(key, std::move(held));
     return;
   }

@@ -57,7 +57,8 @@ struct Snapshot {
   std::map<std::string, NodePtr> nodes = {};
   std::map<std::string, Amounts> used = {};  // by node, also of nodes that are gone
   std::map<control::Key, PodPtr> pending = {};
-  std::map<std::string, std::size_t> placed = {};  // by gang: members that have a node
+  // By gang: members that have a node, as they were when last seen.
+  std::map<std::string, std::map<control::Key, Object>> placed = {};
 };
 
 class Books {
@@ -72,10 +73,11 @@ class Books {
     std::string node = {};  // empty: finished, holds no resources any more
     Requests requests = {};
     std::string gang = {};
+    Object member = {};  // of that gang
   };
   std::size_t number(std::string_view resource);
   Requests requests_of(const json::value& pod);
-  void hold(const Held& held, int sign);
+  void hold(const control::Key& key, const Held& held, int sign);
 
   Snapshot snapshot_ = {};
   std::map<std::string, std::size_t, std::less<>> numbers_ = {{"pods", kPodCount}};
