@@ -46,7 +46,7 @@ def test_missing_key_waits_and_goes_on_when_it_comes(skiff, manifest):
 
 
 def test_exit_codes_and_signals(skiff, manifest):
-    for name, command, code in (("code7", ["sh", "-c", "exit 7"], 7), ("killed", ["sh", "-c", "kill -9 $$"], 137)):
+    for name, command, code in (("code7", ["sh", "-c", "exit 7"], 7), ("killed", ["sh", "-c", "kill -9 $$$$"], 137)):
         apply(skiff, manifest, pod_manifest(name, command))
         pod = skiff.wait_phase(name, "Failed")
         assert container(pod)["state"]["terminated"]["exitCode"] == code
