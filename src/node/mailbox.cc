@@ -4,14 +4,17 @@
 
 namespace skiff::node {
 
-void Mailbox::post(Work work) {
+void Mailbox::put(std::deque<Work>& queue, Work work) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
-    now_.push_back(std::move(work));
+    queue.push_back(std::move(work));
   }
   arrived_.notify_one();
 }
+
+void Mailbox::post(Work work) { put(now_, std::move(work)); }
+void Mailbox::post_urgent(Work work) { put(urgent_, std::move(work)); }
 
 void Mailbox::post_at(When when, Work work) {
   {
@@ -23,13 +26,14 @@ void Mailbox::post_at(When when, Work work) {
 }
 
 void Mailbox::close() {
-  std::deque<Work> dropped;
+  std::deque<Work> dropped, dropped_urgent;
   std::multimap<When, Work> dropped_later;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     // Destroyed outside the lock: what the work holds may itself call back here.
     dropped.swap(now_);
+    dropped_urgent.swap(urgent_);
     dropped_later.swap(later_);
   }
   arrived_.notify_all();
@@ -43,7 +47,7 @@ void Mailbox::run() {
       now_.push_back(std::move(later_.begin()->second));
       later_.erase(later_.begin());
     }
-    if (now_.empty()) {
+    if (now_.empty() && urgent_.empty()) {
       if (later_.empty()) {
         arrived_.wait(lock);
       } else {
@@ -51,8 +55,9 @@ void Mailbox::run() {
       }
       continue;
     }
-    Work work = std::move(now_.front());
-    now_.pop_front();
+    std::deque<Work>& queue = urgent_.empty() ? now_ : urgent_;
+    Work work = std::move(queue.front());
+    queue.pop_front();
     lock.unlock();
     work();
     work = nullptr;

@@ -17,6 +17,8 @@ class Mailbox {
 
   // From any thread. After close() work is dropped.
   void post(Work work);
+  // Before everything that was only posted.
+  void post_urgent(Work work);
   void post_at(When when, Work work);
   void close();
 
@@ -24,8 +26,11 @@ class Mailbox {
   void run();
 
  private:
+  void put(std::deque<Work>& queue, Work work);
+
   std::mutex mutex_;
   std::condition_variable arrived_;
+  std::deque<Work> urgent_ = {};
   std::deque<Work> now_ = {};
   std::multimap<When, Work> later_ = {};
   bool closed_ = false;
