@@ -78,7 +78,8 @@ class Client {
   virtual void submit(std::vector<Write> writes, Done done) = 0;
 
   // Changes of a resource in all namespaces after a revision. `ready` is called, from any thread,
-  // when poll() may have something; it must only note or post that.
+  // when poll() may have something; it must only note or post that. Never after the Watch is gone:
+  // its end waits for a call that is under way.
   virtual Result<std::unique_ptr<Watch>> watch(const api::Resource& resource,
                                                std::uint64_t after_revision,
                                                std::function<void()> ready) = 0;

@@ -74,11 +74,13 @@ Result<void> ensure_egress(const NetworkOptions& options) {
                 "pods cannot reach the outside: IP forwarding cannot be switched on");
   }
   const std::string table = table_name(options);
-  // Adding before deleting makes the deletion succeed the first time, too.
+  // Adding before deleting makes the deletion succeed the first time, too. Pods keep their
+  // addresses among themselves even where the kernel shows bridged packets to nft and the bridge is
+  // that of another Skiff: the table of one that was killed may be there still.
   return run_nft(
       fmt::format("add table ip {0}; delete table ip {0}; add table ip {0}; "
                   "add chain ip {0} out {{ type nat hook postrouting priority 100; }}; "
-                  "add rule ip {0} out ip saddr {1} oifname != \"{2}\" masquerade",
+                  "add rule ip {0} out ip saddr {1} ip daddr != {1} oifname != \"{2}\" masquerade",
                   table, format_subnet(options.subnet), options.bridge));
 }
 

@@ -1,6 +1,8 @@
 // In a network namespace of its own: the machine's links and settings are not touched.
 #include "node/net/pod_network.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -83,6 +85,49 @@ void set_up_and_take_down() {
   EXPECT_EQ(*inside->find_link("eth0"), 0) << "a pair goes together";
   ASSERT_TRUE(remove_network(kNetwork));
   EXPECT_EQ(*outside->find_link(kNetwork.bridge), 0);
+}
+
+// A socket that belongs to the network namespace of the process.
+int socket_in(pid_t pid) {
+  int made = -1;
+  std::thread([&] {
+    const std::string path = "/proc/" + std::to_string(pid) + "/ns/net";
+    const int ns = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (::setns(ns, CLONE_NEWNET) == 0) made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ::close(ns);
+  }).join();
+  EXPECT_GE(made, 0);
+  return made;
+}
+
+void talk_past_the_table_of_another_skiff() {
+  ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+  NetworkOptions killed = kNetwork;
+  killed.bridge = "skt-killed";
+  ASSERT_TRUE(ensure_egress(killed));
+  ASSERT_TRUE(ensure_bridge(kNetwork));
+  const Neighbour one, two;
+  ASSERT_TRUE(connect_pod(kNetwork, "skt-one", one.pid(), 0x0a630002));
+  ASSERT_TRUE(connect_pod(kNetwork, "skt-two", two.pid(), 0x0a630003));
+  const int listener = socket_in(one.pid()), client = socket_in(two.pid());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(0x0a630002);
+  address.sin_port = htons(2222);
+  auto* raw = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(listener, raw, sizeof address), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  ASSERT_EQ(::connect(client, raw, sizeof address), 0);
+  socklen_t size = sizeof address;
+  const int accepted = ::accept(listener, raw, &size);
+  ASSERT_GE(accepted, 0);
+  EXPECT_EQ(ntohl(address.sin_addr.s_addr), 0x0a630003U) << "the pod's own, not the bridge's";
+  for (const int fd : {accepted, client, listener}) ::close(fd);
+}
+
+TEST(PodNetwork, PodsSeeEachOthersAddressesInSpiteOfWhatAnotherSkiffLeft) {
+  if (::geteuid() != 0 || ::access("/usr/sbin/nft", X_OK) != 0) GTEST_SKIP() << "needs root, nft";
+  std::thread(talk_past_the_table_of_another_skiff).join();
 }
 
 TEST(PodNetwork, IsSetUpAndTakenDownAndMayBeSetUpTwice) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "base/strings.h"
 #include "node/cgroup/cgroup.h"
@@ -206,40 +207,54 @@ TEST_F(IsolatedPod, PodsOnTheSamePortReachEachOtherByAddress) {
   EXPECT_EQ(output("p2", "ask"), "p1 " + two.ip + "\n");
 }
 
+// What the pods of one test have of the machine; those of other programs come and go meanwhile.
+struct Traces {
+  int shims = 0, links = 0, mounts = 0, groups = 0;
+};
+
+Traces traces(const ProcessOptions& options, const std::vector<std::string>& pods,
+              const std::function<int(const std::string&)>& processes_named) {
+  namespace fs = std::filesystem;
+  Traces out;
+  std::error_code error;
+  for (const std::string& uid : pods) out.shims += processes_named(options.pods_folder + "/" + uid);
+  for ([[maybe_unused]] const auto& link :
+       fs::directory_iterator("/sys/class/net/" + options.bridge + "/brif", error)) {
+    ++out.links;
+  }
+  const std::string mounts = read_file("/proc/self/mountinfo").value_or("");
+  for (const std::string_view line : split(mounts, '\n')) {
+    out.mounts += line.find(options.pods_folder) != line.npos;
+  }
+  for (const auto& entry : fs::recursive_directory_iterator("/sys/fs/cgroup", error)) {
+    for (const std::string& uid : pods) out.groups += entry.path().filename() == "pod" + uid;
+  }
+  return out;
+}
+
 TEST_F(IsolatedPod, NothingIsLeftBehind) {
-  const auto count = [](const std::string& path) {
-    const auto text = read_file(path);
-    return text ? split(*text, '\n').size() : 0;
-  };
-  const auto groups = [] {
-    int n = 0;
-    std::error_code error;
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator("/sys/fs/cgroup/memory", error)) {
-      if (entry.path().filename().native().starts_with("pod")) ++n;
-    }
-    return n;
-  };
-  const auto links = count("/proc/net/dev");
-  const auto mounts = count("/proc/self/mountinfo");
-  const int before = groups();
+  const std::vector<std::string> pods = {"a" + tag(), "b" + tag(), "c" + tag()};
+  const auto now = [&] { return traces(options(), pods, processes_named); };
+  const Traces before = now();
+  EXPECT_EQ(before.shims, 0);
   const std::string mark = "86396." + tag();
-  for (const char* uid : {"p1", "p2", "p3"}) {
+  for (const std::string& uid : pods) {
     start_pod(uid);
     ASSERT_TRUE(runtime().start_container(
         uid, {.name = "main",
               .argv = {"sh", "-c", "(setsid sleep " + mark + " &); echo up; exec sleep " + mark}}));
     wait_log(uid, "main", "up");
   }
-  kill_shim("p3");
-  EXPECT_GE(processes_named("shim"), 2);
-  EXPECT_GE(count("/proc/net/dev"), links + 2);
-  for (const char* uid : {"p1", "p2", "p3"}) ASSERT_TRUE(runtime().stop_sandbox(uid));
+  kill_shim(pods[2]);
+  EXPECT_GE(now().shims, 2);
+  EXPECT_GE(now().links, before.links + 2);
+  for (const std::string& uid : pods) ASSERT_TRUE(runtime().stop_sandbox(uid));
   EXPECT_EQ(processes_named(mark), 0);
-  EXPECT_EQ(processes_named("shim"), 0);
-  EXPECT_EQ(count("/proc/net/dev"), links);
-  EXPECT_EQ(count("/proc/self/mountinfo"), mounts);
-  EXPECT_EQ(groups(), before);
+  const Traces after = now();
+  EXPECT_EQ(after.shims, 0);
+  EXPECT_EQ(after.links, before.links);
+  EXPECT_EQ(after.mounts, before.mounts);
+  EXPECT_EQ(after.groups, 0);
 }
 
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
