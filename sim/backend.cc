@@ -6,6 +6,7 @@
 
 #include "api/builtin.h"
 #include "api/kinds.h"
+#include "api/meta.h"
 #include "apiserver/server.h"
 #include "base/check.h"
 #include "client/local/local_client.h"
@@ -54,15 +55,17 @@ class Noting final : public client::Client {
     return inner_.list(resource, ns, options);
   }
   Result<json::value> write(const client::Write& write) override {
+    const store::Revision before = store_.revision();
     auto answer = inner_.write(write);
-    if (answer) note(write);
+    if (answer) note(write, before, *answer);
     return answer;
   }
   void submit(std::vector<client::Write> writes, Done done) override {
     const std::vector<client::Write> sent = writes;
+    const store::Revision before = store_.revision();
     inner_.submit(std::move(writes), [&](std::vector<Result<json::value>> answers) {
       for (std::size_t i = 0; i < answers.size(); ++i) {
-        if (answers[i]) note(sent[i]);
+        if (answers[i]) note(sent[i], before, *answers[i]);
       }
       done(std::move(answers));
     });
@@ -75,10 +78,13 @@ class Noting final : public client::Client {
   void when_safe(std::function<void()> fn) override { inner_.when_safe(std::move(fn)); }
 
  private:
-  void note(const client::Write& write) {
+  void note(const client::Write& write, store::Revision before, const json::value& answer) {
     const bool lazy = std::ranges::find(lazy_, write.resource.key()) != lazy_.end();
-    // One thread: nobody has committed since.
-    if (write.synced && !lazy) promised_ = store_.revision();
+    if (!write.synced || lazy) return;
+    // One thread: nobody else has committed since. A write that changed nothing promises no more
+    // than the object that it answers with.
+    const store::Revision now = store_.revision();
+    promised_ = std::max(promised_, now > before ? now : api::revision(answer));
   }
 
   client::Client& inner_;

@@ -27,4 +27,10 @@ std::unique_ptr<Workload> make_workload(std::string_view name, std::uint64_t see
   return nullptr;
 }
 
+std::vector<std::string_view> workload_names() {
+  std::vector<std::string_view> out;
+  for (const auto& [name, make] : kWorkloads) out.push_back(name);
+  return out;
+}
+
 }  // namespace skiff::sim

@@ -54,6 +54,9 @@ World::World(Options options, Workload& workload, Log log, const MakeBackend& ma
       log_(std::move(log)),
       random_(options_.seed),
       backend_(make(workload, clock_, options_.seed)),
+      for_people_(traced("people")),
+      for_nodes_(traced("a node")),
+      for_controllers_(traced("a controller")),
       gate_(clock_, random_),
       nodes_(clock_, random_, workload) {
   std::set<api::Resource> seen{kPods, kNodes};
@@ -64,7 +67,7 @@ World::World(Options options, Workload& workload, Log log, const MakeBackend& ma
   }
   resources_.assign(seen.begin(), seen.end());
   for (unsigned i = 0; i < options_.nodes; ++i) nodes_.add(fmt::format("n{}", i), options_.cpus);
-  gate_.attach(&backend_->client());
+  gate_.attach(&for_controllers_);
   start_controllers();
 }
 
@@ -78,6 +81,13 @@ void World::say(std::string_view line) {
   if (log_)
     log_(
         fmt::format("{:>12.3f} {}", std::chrono::duration<double>(clock_.elapsed()).count(), line));
+}
+
+Trace World::traced(std::string who) {
+  Trace::Log log;
+  if (log_) log = [this](std::string_view line) { say(line); };
+  return {std::move(who), [this]() -> client::Client& { return backend_->client(); },
+          std::move(log)};
 }
 
 void World::start_controllers() {
@@ -102,7 +112,7 @@ void World::restart(bool power_cut) {
     if (auto wrong = checker->check_reopened(reopened)) complain(*checker, *wrong);
   }
   if (power_cut) nodes_.power_cut();
-  gate_.attach(&backend_->client());
+  gate_.attach(&for_controllers_);
   start_controllers();
   ++restarts_;
 }
@@ -113,10 +123,7 @@ std::optional<std::string> World::run() {
   Duration people_at = {};
   while (!failure_ && clock_.elapsed() < calm_at) {
     if (clock_.elapsed() >= people_at) {
-      workload_.people(backend_->client(), clock_.now(), random_);
-      backend_->work();
-      backend_->flush();
-      check();
+      people();
       people_at = clock_.elapsed() + std::chrono::seconds(1 + random_.below(60));
     }
     if (clock_.elapsed() >= strike_at) {
@@ -130,10 +137,7 @@ std::optional<std::string> World::run() {
   say("faults stop");
   gate_.calm();
   nodes_.calm();
-  workload_.people(backend_->client(), clock_.now(), random_);
-  backend_->work();
-  backend_->flush();
-  check();
+  people();
   const Duration deadline = clock_.elapsed() + kLiveness;
   while (!failure_ && !all_finished()) {
     if (clock_.elapsed() >= deadline) {
@@ -143,7 +147,19 @@ std::optional<std::string> World::run() {
     round(true);
     advance(deadline - clock_.elapsed());
   }
+  if (failure_ && log_) {
+    for (const auto& [resource, objects] : view().objects) {
+      for (const Object& object : objects) say(in_short(resource, *object));
+    }
+  }
   return failure_;
+}
+
+void World::people() {
+  workload_.people(for_people_, clock_.now(), random_);
+  backend_->work();
+  backend_->flush();
+  check();
 }
 
 void World::strike() {
@@ -177,7 +193,7 @@ void World::round(bool calm) {
 // People and nodes see only what is on disk.
 void World::act(bool calm) {
   if (!backend_->safe()) return;
-  nodes_next_ = nodes_.step(backend_->client(), calm);
+  nodes_next_ = nodes_.step(for_nodes_, calm);
   backend_->work();
   backend_->flush();
   check();

@@ -21,6 +21,7 @@
 #include "sim/fault.h"
 #include "sim/gate.h"
 #include "sim/nodes.h"
+#include "sim/trace.h"
 #include "sim/workload.h"
 
 namespace skiff::sim {
@@ -71,6 +72,8 @@ class World {
   void advance(Duration at_most);
   View view();
   void say(std::string_view line);
+  Trace traced(std::string who);
+  void people();
 
   const Options options_;
   Workload& workload_;
@@ -80,6 +83,10 @@ class World {
   std::vector<api::Resource> resources_ = {};
   std::vector<std::string> roots_ = {};
   std::unique_ptr<Backend> backend_;
+  // Each writes to the server under its own name.
+  Trace for_people_;
+  Trace for_nodes_;
+  Trace for_controllers_;
   Gate gate_;
   Nodes nodes_;
   std::vector<std::unique_ptr<Checker>> checkers_ = all_checkers();

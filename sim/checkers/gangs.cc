@@ -1,9 +1,11 @@
 // Whenever a member of a gang gets a node, the gang as a whole has at least its minimum.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "api/meta.h"
 #include "scheduler/snapshot.h"
@@ -11,6 +13,13 @@
 
 namespace skiff::sim::checkers {
 namespace {
+
+std::size_t minimum_of(const json::value& pod) {
+  const std::string_view text = api::annotation(pod, scheduler::kGangMinAnnotation);
+  std::size_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
 
 class Gangs : public Checker {
  public:
@@ -23,8 +32,7 @@ class Gangs : public Checker {
   std::optional<std::string> check(const View& view) override {
     struct Gang {
       std::set<std::string> members = {};
-      std::size_t fresh = 0;
-      std::size_t min = 0;
+      std::size_t min = 0;  // 0: nobody starts now
     };
     std::map<std::string, Gang> gangs;
     std::map<std::string, std::string> bound;
@@ -33,11 +41,11 @@ class Gangs : public Checker {
       if (gang.empty() || json::get_string(*pod, {"spec", "nodeName"}).empty()) continue;
       const std::string key = std::string(api::ns(*pod)) + "/" + std::string(gang);
       const std::string uid(api::uid(*pod));
-      const std::string_view min = api::annotation(*pod, scheduler::kGangMinAnnotation);
       Gang& entry = gangs[key];
-      std::from_chars(min.data(), min.data() + min.size(), entry.min);
       entry.members.insert(uid);
-      entry.fresh += bound_.contains(uid) ? 0 : 1;
+      // A gang may shrink while it runs (replicas are done, people scale it down): what counts is
+      // how many those ask for that start now, not what older members were told once.
+      if (!bound_.contains(uid)) entry.min = std::max(entry.min, minimum_of(*pod));
       bound.emplace(uid, key);
     }
     // Those that were there a moment ago count: the scheduler may have seen them last.
@@ -47,7 +55,7 @@ class Gangs : public Checker {
     bound_ = std::move(bound);
     if (!std::exchange(known_, true)) return std::nullopt;
     for (const auto& [key, gang] : gangs) {
-      if (gang.fresh > 0 && gang.members.size() < gang.min) {
+      if (gang.members.size() < gang.min) {
         return fmt::format("gang {} has {} of {} members placed", key, gang.members.size(),
                            gang.min);
       }

@@ -1,5 +1,4 @@
-// skiff_sim: runs simulated worlds and says which seeds fail.
-//   skiff_sim [--workload NAME] [--seeds A..B | --seed N] [--verbose]
+// skiff_sim: runs simulated worlds and says which seeds fail. `skiff_sim --help` tells the rest.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -17,11 +16,46 @@ namespace {
 using skiff::sim::Options;
 using skiff::sim::World;
 
+constexpr std::string_view kHelp =
+    R"(Runs the whole platform in one thread and virtual time, with faults, once for each seed.
+
+usage: skiff_sim [--workload NAME] [--seeds A..B | --seed N] [--faults NAME,...] [--verbose]
+
+  --seeds A..B     all of these, both ends included; without it 1..1000
+  --seed N         only this one
+  --workload NAME  what runs in it: {}
+                   without it the seed chooses
+  --faults LIST    only these of the faults that the seed chose, or "none"; to find out which one
+                   a failure needs. The run is another one than with all of them.
+                   {}
+  --verbose        tell what happens: each fault, each write with its answer, and, when the run
+                   fails, every object at its end
+  --list           the workloads, faults and checkers, one on each line
+
+A seed decides everything: how many nodes there are, which faults strike and when, what people and
+pods do, when the server writes to disk. The same seed gives the same run, so the line "replay:" of
+a failure is all that is needed to see it again.
+
+A run goes through two times. While faults last, the checkers look at all that people could see
+after each change: no orphans, one pod for each place, gangs whole, nodes not overfull, revisions
+that grow, watches that tell what lists tell, nothing lost that was promised. Then the faults stop
+and everything must come to its end within a day; nothing may loop without time passing.
+
+Where to look when a seed fails: run the replay line, read upwards from the end for the first write
+that should not have been made, and ask what its author could have seen at that time. A controller
+acts through one submit with preconditions (src/control/apply.h); what it saw may be old.
+
+exit code: 0 all is well, 1 some seed failed, 2 the command line is wrong
+)";
+
 struct Arguments {
   std::uint64_t first = 1;
   std::uint64_t last = 1000;
   bool verbose = false;
-  std::string workload = {};  // empty: one after the other
+  bool help = false;
+  bool list = false;
+  std::string workload = {};  // empty: the seed chooses
+  std::optional<std::string> faults = {};
 };
 
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -31,28 +65,95 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return n;
 }
 
+bool parse_seeds(std::string_view text, Arguments& out) {
+  const std::size_t dots = text.find("..");
+  const auto first = number(text.substr(0, dots));
+  const auto last = dots == std::string_view::npos ? first : number(text.substr(dots + 2));
+  if (!first || !last || *last < *first) return false;
+  out.first = *first;
+  out.last = *last;
+  return true;
+}
+
 std::optional<Arguments> parse(const std::vector<std::string_view>& args) {
   Arguments out;
   for (std::size_t i = 0; i < args.size(); ++i) {
-    if (args[i] == "--verbose") {
-      out.verbose = true;
+    const std::string_view name = args[i];
+    if (name == "--verbose" || name == "--help" || name == "-h" || name == "--list") {
+      (name == "--verbose" ? out.verbose : name == "--list" ? out.list : out.help) = true;
       continue;
     }
     if (i + 1 == args.size()) return std::nullopt;
     const std::string_view value = args[++i];
-    const std::size_t dots = value.find("..");
-    const auto first = number(value.substr(0, dots));
-    const auto last = dots == std::string_view::npos ? first : number(value.substr(dots + 2));
-    if (args[i - 1] == "--workload") {
+    if (name == "--workload") {
       out.workload = value;
-    } else if ((args[i - 1] == "--seed" || args[i - 1] == "--seeds") && first && last) {
-      out.first = *first;
-      out.last = *last;
-    } else {
+    } else if (name == "--faults") {
+      out.faults = value;
+    } else if ((name != "--seed" && name != "--seeds") || !parse_seeds(value, out)) {
       return std::nullopt;
     }
   }
   return out;
+}
+
+std::vector<std::string_view> fault_names() {
+  std::vector<std::string_view> out;
+  for (const skiff::sim::Fault* fault : skiff::sim::all_faults()) out.push_back(fault->name);
+  return out;
+}
+
+std::string help() {
+  return fmt::format(fmt::runtime(kHelp), fmt::join(skiff::sim::workload_names(), ", "),
+                     fmt::join(fault_names(), ", "));
+}
+
+void print_list() {
+  for (const std::string_view name : skiff::sim::workload_names())
+    fmt::print("workload {}\n", name);
+  for (const std::string_view name : fault_names()) fmt::print("fault {}\n", name);
+  for (const auto& checker : skiff::sim::all_checkers()) {
+    fmt::print("checker {}\n", checker->name());
+  }
+}
+
+Options options_for(std::uint64_t seed, const Arguments& arguments) {
+  Options options = Options::from_seed(seed);
+  if (arguments.faults) {
+    const std::string allowed = "," + *arguments.faults + ",";
+    std::erase_if(options.faults, [&](const skiff::sim::Fault* fault) {
+      return allowed.find(fmt::format(",{},", fault->name)) == std::string::npos;
+    });
+  }
+  return options;
+}
+
+struct Totals {
+  std::uint64_t failed = 0;
+  std::uint64_t rounds = 0;
+  std::uint64_t restarts = 0;
+};
+
+// False: there is no such workload.
+bool run(std::uint64_t seed, const Arguments& arguments, std::string_view program, Totals& totals) {
+  const auto workload = skiff::sim::make_workload(arguments.workload, seed);
+  if (workload == nullptr) return false;
+  const Options options = options_for(seed, arguments);
+  World::Log log;
+  if (arguments.verbose) {
+    fmt::print("workload={} {}\n", workload->name(), options.describe());
+    log = [](std::string_view line) { fmt::print("{}\n", line); };
+  }
+  World world(options, *workload, log);
+  const auto failure = world.run();
+  totals.rounds += world.rounds();
+  totals.restarts += world.restarts();
+  if (!failure) return true;
+  ++totals.failed;
+  const std::string faults = arguments.faults ? " --faults " + *arguments.faults : "";
+  fmt::print("FAILED workload={} {}\n  {}\n  replay: {} --workload {} --seed {}{} --verbose\n",
+             workload->name(), options.describe(), *failure, program, workload->name(), seed,
+             faults);
+  return true;
 }
 
 }  // namespace
@@ -60,38 +161,29 @@ std::optional<Arguments> parse(const std::vector<std::string_view>& args) {
 int main(int argc, char** argv) {
   const auto arguments = parse({argv + 1, argv + argc});
   if (!arguments) {
-    fmt::print(stderr,
-               "usage: skiff_sim [--workload NAME] [--seeds A..B | --seed N] [--verbose]\n");
+    fmt::print(stderr, "skiff_sim: the command line is wrong\n\n{}", help());
     return 2;
   }
+  if (arguments->help) {
+    fmt::print("{}", help());
+    return 0;
+  }
+  if (arguments->list) {
+    print_list();
+    return 0;
+  }
   const auto started = std::chrono::steady_clock::now();
-  std::uint64_t failed = 0;
-  std::uint64_t rounds = 0;
-  std::uint64_t restarts = 0;
+  Totals totals;
   for (std::uint64_t seed = arguments->first; seed <= arguments->last; ++seed) {
-    auto workload = skiff::sim::make_workload(arguments->workload, seed);
-    if (workload == nullptr) {
-      fmt::print(stderr, "no workload is named {}\n", arguments->workload);
-      return 2;
-    }
-    const Options options = Options::from_seed(seed);
-    World::Log log;
-    if (arguments->verbose) {
-      fmt::print("workload={} {}\n", workload->name(), options.describe());
-      log = [](std::string_view line) { fmt::print("{}\n", line); };
-    }
-    World world(options, *workload, log);
-    const auto failure = world.run();
-    rounds += world.rounds();
-    restarts += world.restarts();
-    if (!failure) continue;
-    ++failed;
-    fmt::print("FAILED workload={} {}\n  {}\n  replay: {} --workload {} --seed {} --verbose\n",
-               workload->name(), options.describe(), *failure, argv[0], workload->name(), seed);
+    if (run(seed, *arguments, argv[0], totals)) continue;
+    fmt::print(stderr, "skiff_sim: no workload is named {}; there are: {}\n", arguments->workload,
+               fmt::join(skiff::sim::workload_names(), ", "));
+    return 2;
   }
   const double took =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   fmt::print("{} seeds, {} failed, {} rounds, {} restarts, {:.1f} s\n",
-             arguments->last - arguments->first + 1, failed, rounds, restarts, took);
-  return failed == 0 ? 0 : 1;
+             arguments->last - arguments->first + 1, totals.failed, totals.rounds, totals.restarts,
+             took);
+  return totals.failed == 0 ? 0 : 1;
 }

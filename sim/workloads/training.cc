@@ -34,11 +34,12 @@ class Training : public Workload {
 
   void people(client::Client& client, Time now, Random& random) override {
     if (!began_) began_ = now;
+    const bool may_suspend = now - *began_ < kSuspendsUntil;
     resume_all(client);
     if (made_ < kJobs && random.chance(70)) {
-      create(client, random);
+      create(client, random, may_suspend);
     } else if (made_ > 0) {
-      change(client, random, now - *began_ < kSuspendsUntil);
+      change(client, random, may_suspend);
     }
   }
 
@@ -79,11 +80,12 @@ class Training : public Workload {
     std::string name = {};
   };
 
-  void create(client::Client& client, Random& random) {
+  void create(client::Client& client, Random& random, bool may_suspend) {
     const JobKind& kind = random.chance(50) ? training::tensorflow() : training::pytorch();
     Made made{.kind = &kind, .name = fmt::format("job{}", made_++)};
     json::value job = training::testing::random_job(kind, made.name, random);
     json::set(job, {"metadata", "namespace"}, "default");
+    if (!may_suspend) json::make_object(job, {"spec", "runPolicy"}).erase("suspend");
     // A pod under Always never ends, and a hang lasts an hour: the deadline ends the job.
     json::set(job, {"spec", "runPolicy", "activeDeadlineSeconds"}, between(random, 30, 1'800));
     if (random.chance(30)) {

@@ -1,0 +1,109 @@
+// Checkers of what a feature promises, on worlds made by hand: the platform's own are shown to fail
+// by whole runs in world_test.cc.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "api/meta.h"
+#include "base/json.h"
+#include "sim/checker.h"
+
+namespace skiff::sim {
+namespace {
+
+Object object(std::string_view text) {
+  auto parsed = json::parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return std::make_shared<const json::value>(std::move(*parsed));
+}
+
+// A pod of job "j" in the place worker-INDEX.
+std::string pod(std::string_view name, std::string_view index, std::string_view phase,
+                std::string_view cluster = "[\"a\",\"b\"]") {
+  json::value out = json::object{
+      {"metadata",
+       {{"name", json::string(name)},
+        {"labels",
+         {{"training.kubeflow.org/replica-type", "worker"},
+          {"training.kubeflow.org/replica-index", json::string(index)}}},
+        {"ownerReferences",
+         {json::object{{"kind", "TFJob"}, {"name", "j"}, {"uid", "u"}, {"controller", true}}}}}},
+      {"spec",
+       {{"containers",
+         {json::object{{"env",
+                        {json::object{{"name", "TF_CONFIG"},
+                                      {"value", R"({"cluster":{"worker":)" + std::string(cluster) +
+                                                    R"(},"task":{"index":)" + std::string(index) +
+                                                    "}}"}}}}}}}}},
+      {"status", {{"phase", json::string(phase)}}}};
+  return json::serialize(out);
+}
+
+struct Case {
+  std::string_view what;
+  std::string_view noticed_by;  // empty: all is well
+  std::string_view spec;
+  std::string_view status;
+  std::vector<std::string> pods;
+};
+
+std::vector<Case> cases() {
+  return {
+      {"two workers, one done",
+       "",
+       R"({"runPolicy":{"backoffLimit":2}})",
+       R"({"restarts":2,"replicaHistory":{"Worker":{"succeeded":"1"}}})",
+       {pod("a", "0", "Running"), pod("b", "1", "Succeeded")}},
+      {"two pods in one place",
+       "job-slots",
+       "{}",
+       "{}",
+       {pod("a", "0", "Running"), pod("b", "0", "Running")}},
+      {"a replica that was done runs again",
+       "job-success",
+       "{}",
+       R"({"replicaHistory":{"Worker":{"succeeded":"1"}}})",
+       {pod("a", "0", "Running"), pod("b", "1", "Running")}},
+      {"more pods replaced than allowed",
+       "job-limit",
+       R"({"runPolicy":{"backoffLimit":2}})",
+       R"({"restarts":3})",
+       {pod("a", "0", "Running")}},
+      {"two members see different clusters",
+       "job-cluster",
+       "{}",
+       "{}",
+       {pod("a", "0", "Running"), pod("b", "1", "Running", "[\"a\",\"c\"]")}},
+  };
+}
+
+View view_of(const Case& c) {
+  View view{.roots = {"tfjobs.kubeflow.org"}};
+  view.objects["tfjobs.kubeflow.org"] = {
+      object(R"({"kind":"TFJob","metadata":{"name":"j","uid":"u"},"spec":)" + std::string(c.spec) +
+             R"(,"status":)" + std::string(c.status) + "}")};
+  for (const std::string& text : c.pods) view.objects["pods"].push_back(object(text));
+  return view;
+}
+
+TEST(Checkers, each_promise_of_training_jobs_is_noticed_when_broken) {
+  for (const Case& c : cases()) {
+    const View view = view_of(c);
+    for (const auto& checker : all_checkers()) {
+      if (!checker->name().starts_with("job-")) continue;
+      EXPECT_EQ(checker->check(view).has_value(), checker->name() == c.noticed_by)
+          << c.what << ": " << checker->name();
+    }
+  }
+}
+
+TEST(Checkers, each_checker_of_training_jobs_has_a_case) {
+  std::set<std::string_view> noticed;
+  for (const Case& c : cases()) noticed.insert(c.noticed_by);
+  for (const auto& checker : all_checkers()) {
+    if (checker->name().starts_with("job-")) EXPECT_TRUE(noticed.contains(checker->name()));
+  }
+}
+
+}  // namespace
+}  // namespace skiff::sim
