@@ -7,12 +7,28 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 namespace skiff::assembly {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A Skiff that was just killed may still be ending its threads; its lock goes with the last one.
+bool take_lock(int fd) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+}  // namespace
 
 Result<DataFolder> DataFolder::open(const std::string& path) {
   std::error_code error;
@@ -30,7 +46,7 @@ Result<DataFolder> DataFolder::open(const std::string& path) {
                 fmt::format("cannot write in {}: {}; choose another folder with --data", path,
                             std::strerror(errno)));
   }
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+  if (!take_lock(fd)) {
     char pid[32] = {};
     const ssize_t n = read(fd, pid, sizeof pid - 1);
     close(fd);

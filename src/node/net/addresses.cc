@@ -92,8 +92,14 @@ Result<std::string> pick_subnet(const std::vector<std::string>& preferred,
 }
 
 std::vector<std::string> default_subnets() {
-  // Large enough for thousands of pods; chosen beside what clusters and engines take by default.
-  return {"10.87.0.0/16", "10.187.0.0/16", "172.29.0.0/16", "192.168.224.0/20", "198.18.0.0/16"};
+  // Large enough for 4,000 pods, and enough of them for many Skiffs on one machine; chosen beside
+  // what clusters and engines take by default.
+  std::vector<std::string> out;
+  for (const std::string_view start : {"10.87", "10.187", "172.29"}) {
+    for (int third = 0; third < 256; third += 16)
+      out.push_back(fmt::format("{}.{}.0/20", start, third));
+  }
+  return out;
 }
 
 Result<std::string> first_address(std::string_view cidr) {
