@@ -28,16 +28,27 @@ bool take_lock(int fd) {
   return false;
 }
 
+// The lock is the first file that a Skiff makes.
+bool is_data_folder(const std::filesystem::path& path) {
+  return std::filesystem::exists(path / "lock");
+}
+
 }  // namespace
 
 Result<DataFolder> DataFolder::open(const std::string& path) {
   std::error_code error;
   const std::filesystem::path full = std::filesystem::absolute(path, error).lexically_normal();
-  std::filesystem::create_directories(full, error);
+  const bool made = std::filesystem::create_directories(full, error);
   if (error)
     return fail(Code::kInternal,
                 fmt::format("cannot make the data folder {}: {}", path, error.message()));
   const std::filesystem::path real = std::filesystem::canonical(full, error);
+  if (!made && !std::filesystem::is_empty(real, error) && !is_data_folder(real)) {
+    return fail(
+        Code::kConflict,
+        fmt::format("{} is not empty and no data folder of Skiff's; choose another with --data",
+                    path));
+  }
   chmod(real.c_str(), 0700);
   const std::string lock_path = real.string() + "/lock";
   const int fd = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

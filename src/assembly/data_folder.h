@@ -9,7 +9,8 @@ namespace skiff::assembly {
 
 class DataFolder {
  public:
-  // Makes the folder (mode 0700) and takes its lock; the error names the process that holds it.
+  // Makes the folder (mode 0700) and takes its lock; the error names the process that holds it. A
+  // folder with other things in it is refused: --purge would take them along.
   static Result<DataFolder> open(const std::string& path);
   ~DataFolder();
   DataFolder(DataFolder&& other) noexcept;

@@ -318,8 +318,7 @@ std::string Platform::summary() const {
   return fmt::format(
       "Skiff is ready ({} ms): API {}, page {}, data {}; point kubectl here: eval \"$(skiff "
       "env{})\"",
-      ms, api_url_, page_url_, folder_.path(),
-      options_.data == folder_.path() ? "" : " --data " + folder_.path());
+      ms, api_url_, page_url_, folder_.path(), " --data " + folder_.path());
 }
 
 std::map<std::string, Duration, std::less<>> Platform::graces() {

@@ -45,7 +45,6 @@ int serve(const cli::UpOptions& options) {
     fmt::print(stderr, "error: {}\n", platform.error().message);
     return 1;
   }
-  log_line((*platform)->summary());
   if (options.ready) options.ready((*platform)->summary());
   int signal = 0;
   do {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <filesystem>
 
 #include "cli/verbs/verbs.h"
 
@@ -38,7 +39,10 @@ int run(int argc, char** argv, const Hooks& hooks) {
   Context context;
   context.globals.data = default_data_folder();
   context.globals.colour = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-  app.add_option("--data", context.globals.data, "Data folder ($SKIFF_HOME, else ~/.skiff)");
+  app.add_option("--data", context.globals.data, "Data folder ($SKIFF_HOME, else ~/.skiff)")
+      ->transform([](const std::string& path) {
+        return std::filesystem::absolute(path).lexically_normal().string();
+      });
   int exit_code = 0;
   add_up(app, context, hooks, exit_code);
   add_down(app, context, hooks, exit_code);

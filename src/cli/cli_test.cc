@@ -108,7 +108,20 @@ TEST(Train, OnePyTorchWorkerIsTheMasterAlone) {
   EXPECT_EQ(json::find(*job, {"spec", "pytorchReplicaSpecs", "Worker"}), nullptr);
 }
 
-TEST(Train, FoldersBelowTmpAreMounted) {
+TEST(Train, AFolderThatHoldsSkiffsDataIsNotMounted) {
+  const auto job = train_manifest({.name = "t",
+                                   .framework = "pytorch",
+                                   .script = "/home/me/s.py",
+                                   .working_dir = "/home/me",
+                                   .workers = 1,
+                                   .data = "/home/me/.skiff"});
+  ASSERT_TRUE(job);
+  EXPECT_EQ(
+      json::find(*job, {"spec", "pytorchReplicaSpecs", "Master", "template", "spec", "volumes"}),
+      nullptr);
+}
+
+TEST(Train, FoldersAreMountedSoThatResultsStay) {
   const auto job = train_manifest({.name = "t",
                                    .framework = "pytorch",
                                    .script = "/tmp/a/s.py",

@@ -70,8 +70,8 @@ void Follower::follow_pod(const Object& pod, std::size_t number) {
   const std::string prefix =
       paint(fmt::format("[{}]", replica_name(*pod)), stream_colour(number), options_.colour);
   const std::string ns(api::ns(*pod)), name(api::name(*pod)), uid(api::uid(*pod));
-  std::int64_t attempt = -1;
-  while (!stopped_ && follow_attempt(ns, name, uid, prefix, attempt)) {
+  Progress progress;
+  while (!stopped_ && follow_attempt(ns, name, uid, prefix, progress)) {
     if (!options_.follow) return;
     std::this_thread::sleep_for(kPoll);
   }
@@ -79,7 +79,7 @@ void Follower::follow_pod(const Object& pod, std::size_t number) {
 
 bool Follower::follow_attempt(const std::string& ns, const std::string& name,
                               const std::string& uid, const std::string& prefix,
-                              std::int64_t& attempt) {
+                              Progress& progress) {
   static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
   const auto pod = server_.client().get(kPods, ns, name);
   // A server that is being restarted comes back; a pod that is gone does not.
@@ -91,18 +91,29 @@ bool Follower::follow_attempt(const std::string& ns, const std::string& name,
   const bool started =
       status != nullptr && (json::find(*status, {"state", "running"}) != nullptr ||
                             json::find(*status, {"state", "terminated"}) != nullptr);
-  if (!started || now <= attempt) return !ended(*pod);
-  if (attempt >= 0)
-    print(prefix,
-          paint(fmt::format("--- restarted ({}) ---", now), Colour::kYellow, options_.colour));
-  attempt = now;
-  const auto done =
-      server_.lines({.target = log_target(ns, name, options_)}, [&](std::string_view line) {
-        print(prefix, line);
-        return !stopped_.load();
-      });
-  if (!done && !options_.follow) print(prefix, done.error().message);
+  if (started && now > progress.attempt) {
+    if (progress.attempt >= 0) {
+      const std::string mark = fmt::format("--- restarted ({}) ---", now);
+      print(prefix, paint(mark, Colour::kYellow, options_.colour));
+    }
+    progress = {.attempt = now, .printed = 0, .whole = false};
+  }
+  if (!started || progress.whole) return !ended(*pod);
+  print_lines(log_target(ns, name, options_), prefix, progress);
   return true;
+}
+
+void Follower::print_lines(const std::string& target, const std::string& prefix,
+                           Progress& progress) {
+  std::size_t n = 0;
+  const auto done = server_.lines({.target = target}, [&](std::string_view line) {
+    if (++n <= progress.printed) return true;
+    progress.printed = n;
+    print(prefix, line);
+    return !stopped_.load();
+  });
+  progress.whole = done.has_value();
+  if (!done && !options_.follow) print(prefix, done.error().message);
 }
 
 }  // namespace skiff::cli

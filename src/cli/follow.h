@@ -36,10 +36,19 @@ class Follower {
   void join();
 
  private:
+  // How far one pod's output has been printed: a server that went away and came back gives it all
+  // again.
+  struct Progress {
+    std::int64_t attempt = -1;
+    std::size_t printed = 0;
+    bool whole = true;  // the attempt's output ended and is printed
+  };
+
   void follow_pod(const Object& pod, std::size_t number);
-  // One container attempt, from its start; false when the pod has ended for good.
+  // One container attempt; false when the pod has ended for good.
   bool follow_attempt(const std::string& ns, const std::string& name, const std::string& uid,
-                      const std::string& prefix, std::int64_t& attempt);
+                      const std::string& prefix, Progress& progress);
+  void print_lines(const std::string& target, const std::string& prefix, Progress& progress);
   void print(const std::string& prefix, std::string_view line);
 
   Connection& server_;

@@ -29,13 +29,17 @@ json::object resources(const TrainOptions& options) {
   return {{"requests", amounts}, {"limits", amounts}};
 }
 
-// A pod has its own /tmp: what the user keeps there is mounted where it is.
+// What a program writes stays private to its pod, and a pod has its own /tmp. The folder a person
+// trains in is theirs: it is mounted, so that models and checkpoints are there afterwards. A folder
+// that holds Skiff's data cannot be.
 std::vector<std::string> folders_to_mount(const TrainOptions& options) {
   std::vector<std::string> out;
   const std::string script_folder = options.script.substr(0, options.script.rfind('/'));
   for (const std::string& folder : {options.working_dir, script_folder}) {
-    if (!folder.starts_with("/tmp/")) continue;
-    if (std::ranges::find(out, folder) == out.end()) out.push_back(folder);
+    const bool known = std::ranges::find(out, folder) != out.end();
+    const bool holds_data = (options.data + "/").starts_with(folder + "/");
+    if (folder.empty() || folder == "/" || folder == "/tmp" || known || holds_data) continue;
+    out.push_back(folder);
   }
   return out;
 }
@@ -90,6 +94,11 @@ std::string job_name_from(std::string_view script) {
 }
 
 Result<json::value> train_manifest(const TrainOptions& options) {
+  if (options.script.starts_with("/tmp/") && options.script.rfind('/') == 4) {
+    return fail(Code::kBadRequest,
+                fmt::format("{}: a pod has its own /tmp; put the script into a folder of its own",
+                            options.script));
+  }
   if (options.workers < 1) return fail(Code::kBadRequest, "--workers must be at least 1");
   if (options.ps < 0) return fail(Code::kBadRequest, "--ps cannot be negative");
   SKIFF_ASSIGN(json::array env, environment(options.env));

@@ -27,6 +27,7 @@ struct TrainOptions {
   std::int64_t gpus = 0;
   std::vector<std::string> env = {};  // NAME=value
   std::int64_t retries = 3;
+  std::string data = {};  // Skiff's data folder, which no pod may see
 };
 
 // An error is a sentence for the user.

@@ -107,6 +107,21 @@ def test_train_passes_the_exit_code_on(skiff, tmp_path):
     skiff.run("delete", "pytorchjob", "fails")
 
 
+def test_what_training_writes_beside_the_script_stays(skiff, tmp_path):
+    script = tmp_path / "saves.py"
+    script.write_text("open('model.txt', 'w').write('weights')\n")
+    skiff.run("train", str(script), "--framework", "pytorch", "--workers", "1", "--workdir", str(tmp_path))
+    assert (tmp_path / "model.txt").read_text() == "weights"
+    skiff.run("delete", "pytorchjob", "saves")
+
+
+def test_purge_removes_only_what_is_skiffs(skiff, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    failing(skiff.run("down", "--purge", "--data", str(tmp_path), check=False), "no data folder")
+    failing(skiff.run("up", "-d", "--data", str(tmp_path), "--http", "127.0.0.1:0", "--https", "127.0.0.1:0", check=False), "not empty")
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+
+
 def test_logs_of_all_replicas(skiff, manifest):
     skiff.kubectl("apply", "-f", manifest(tfjob("loud", ["sh", "-c", "echo $HOSTNAME; sleep 1"], {"Worker": 2}, successPolicy="AllWorkers")))
     skiff.wait_job("tfjobs", "loud", "Succeeded")

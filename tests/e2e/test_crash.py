@@ -3,12 +3,13 @@ import glob
 import json
 import os
 import random
+import subprocess
 import threading
 import time
 
 import pytest
 
-from skiff import Skiff, pod_manifest, tfjob, wait_for
+from skiff import BINARY, Skiff, pod_manifest, tfjob, wait_for
 
 COUNTER = "i=0; while [ $i -lt {n} ]; do echo tick $i; i=$((i+1)); sleep 0.02; done"
 
@@ -102,6 +103,23 @@ def test_a_few_crashes():
 @pytest.mark.timeout(1200)
 def test_a_hundred_crashes():
     run_rounds(100, 0.5)
+
+
+def test_a_follower_goes_on_after_a_crash():
+    server = Skiff("--images=host").start()
+    try:
+        server.kubectl("apply", "-f", "-", stdin=json.dumps(
+            tfjob("told", ["sh", "-c", COUNTER.format(n=400)], {"Worker": 1})))
+        server.wait_phase("told-worker-0", "Running")
+        follower = subprocess.Popen([BINARY, "logs", "tfjob/told", "--all", "-f"], env=server.environment(),
+                                    text=True, stdout=subprocess.PIPE)
+        time.sleep(1.5)
+        server.kill()
+        server.start()
+        said = follower.communicate(timeout=120)[0].splitlines()
+        assert said == [f"[worker-0] tick {i}" for i in range(400)]
+    finally:
+        server.stop()
 
 
 def test_pods_survive_a_planned_restart():

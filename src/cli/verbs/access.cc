@@ -30,14 +30,29 @@ int print_file(const std::string& path) {
   return 0;
 }
 
+// As one word of a shell.
+std::string shell_word(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
 int print_env(Context& context) {
   const std::string& data = context.globals.data;
   const auto token = read_file(data + "/pki/token");
   const auto address = read_file(data + "/address");
   if (!token) return report(token.error());
   if (!address) return report(address.error());
-  fmt::print("export SKIFF_HOME='{}'\nexport KUBECONFIG='{}/kubeconfig'\n", data, data);
-  fmt::print("export SKIFF_URL='{}'\nexport SKIFF_TOKEN='{}'\n", trim(*address), trim(*token));
+  fmt::print("export SKIFF_HOME={}\nexport KUBECONFIG={}\n", shell_word(data),
+             shell_word(data + "/kubeconfig"));
+  fmt::print("export SKIFF_URL={}\nexport SKIFF_TOKEN={}\n", shell_word(trim(*address)),
+             shell_word(trim(*token)));
   return 0;
 }
 

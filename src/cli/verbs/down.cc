@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -43,40 +44,72 @@ Result<void> ask_to_stop(Context& context, bool keep_pods) {
   return {};
 }
 
-int run_down(Context& context, const Hooks& hooks, const Options& options) {
+// Waits until the lock is free. Pods have their grace, and a little more is for the rest.
+bool wait_for_end(const std::string& data, int pid, std::chrono::seconds grace) {
+  const auto end = std::chrono::steady_clock::now() + grace + 30s;
+  while (holder(data) == pid && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(20ms);
+  }
+  return holder(data) != pid;
+}
+
+// The longest grace of any pod: down must not give up before it is over.
+std::chrono::seconds longest_grace(Connection& server) {
+  static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+  std::int64_t seconds = 30;
+  if (const auto pods = server.client().list(kPods, "", {})) {
+    for (const Object& pod : pods->items) {
+      const auto grace = json::get_int(*pod, {"spec", "terminationGracePeriodSeconds"});
+      seconds = std::max(seconds, grace.value_or(30));
+    }
+  }
+  return std::chrono::seconds(seconds);
+}
+
+Result<void> stop_running(Context& context, const Hooks& hooks, const Options& options, int pid) {
+  const std::string& data = context.globals.data;
+  std::chrono::seconds grace = 30s;
+  if (const auto server = context.connect()) grace = longest_grace(**server);
+  const auto asked = ask_to_stop(context, options.keep_pods);
+  // One that does not answer stops by the signal as well, but leaves its pods to us.
+  if (!asked) kill(pid, SIGTERM);
+  if (!wait_for_end(data, pid, grace)) {
+    return fail(Code::kTimeout,
+                fmt::format("Skiff (pid {}) does not stop; look at {}/skiff.log", pid, data));
+  }
+  if (!asked && !options.keep_pods) SKIFF_TRY(hooks.clean_up(data));
+  fmt::print("Skiff stopped{}\n", options.keep_pods ? "; its pods go on" : "");
+  return {};
+}
+
+Result<void> purge(const std::string& data) {
+  std::error_code error;
+  if (access(data.c_str(), F_OK) != 0) return {};
+  if (access((data + "/lock").c_str(), F_OK) != 0) {
+    return fail(Code::kConflict,
+                fmt::format("{} is no data folder of Skiff's; nothing was removed", data));
+  }
+  std::filesystem::remove_all(data, error);
+  if (error) {
+    return fail(Code::kInternal, fmt::format("cannot remove {}: {}", data, error.message()));
+  }
+  fmt::print("removed {}\n", data);
+  return {};
+}
+
+Result<void> run_down(Context& context, const Hooks& hooks, const Options& options) {
   const std::string& data = context.globals.data;
   const int pid = holder(data);
   if (pid > 0) {
-    if (auto asked = ask_to_stop(context, options.keep_pods); !asked) {
-      // It does not answer; the signal makes it stop as well, but leaves its pods running.
-      kill(pid, SIGTERM);
-    }
-    // Pods have their grace (30 s by default) and a little more.
-    const auto end = std::chrono::steady_clock::now() + 60s;
-    while (holder(data) == pid && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(20ms);
-    }
-    if (holder(data) == pid) {
-      return report({.message = fmt::format("Skiff (pid {}) does not stop; look at {}/skiff.log",
-                                            pid, data)});
-    }
-    fmt::print("Skiff stopped{}\n", options.keep_pods ? "; its pods go on" : "");
+    SKIFF_TRY(stop_running(context, hooks, options, pid));
   } else {
     fmt::print("Skiff is not running at {}\n", data);
     // It may have been killed: its pods are still there.
-    if (!options.keep_pods && access(data.c_str(), F_OK) == 0) {
-      if (auto done = hooks.clean_up(data); !done) return report(done.error());
+    if (!options.keep_pods && access((data + "/lock").c_str(), F_OK) == 0) {
+      SKIFF_TRY(hooks.clean_up(data));
     }
   }
-  if (options.purge) {
-    std::error_code error;
-    std::filesystem::remove_all(data, error);
-    if (error) {
-      return report({.message = fmt::format("cannot remove {}: {}", data, error.message())});
-    }
-    fmt::print("removed {}\n", data);
-  }
-  return 0;
+  return options.purge ? purge(data) : Result<void>();
 }
 
 }  // namespace
@@ -91,7 +124,7 @@ void add_down(CLI::App& app, Context& context, const Hooks& hooks, int& exit_cod
       exit_code = report({.message = "--purge and --keep-pods contradict each other"});
       return;
     }
-    exit_code = run_down(context, hooks, *options);
+    if (auto done = run_down(context, hooks, *options); !done) exit_code = report(done.error());
   });
 }
 

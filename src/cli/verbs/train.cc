@@ -131,6 +131,7 @@ int run_train(Context& context, Options options) {
   }
   train.script = script;
   if (train.working_dir.empty()) train.working_dir = std::filesystem::current_path();
+  train.data = context.globals.data;
   const bool named = !train.name.empty();
   if (!named) train.name = job_name_from(train.script);
   auto server = context.connect();

@@ -1,12 +1,15 @@
 // skiff up: starts the platform, in the foreground or (-d) behind.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
 #include <memory>
 
 #include "cli/verbs/verbs.h"
@@ -15,7 +18,7 @@ namespace skiff::cli {
 namespace {
 
 // A started Skiff that is not ready by then has a problem worth showing.
-constexpr int kReadySeconds = 30;
+constexpr std::chrono::seconds kReady{60};
 
 struct Options {
   UpOptions up;
@@ -40,30 +43,45 @@ Result<void> read_capacity(const std::vector<std::string>& pairs, UpOptions& up)
   return {};
 }
 
-// The child's first line on the pipe: what to print, or nothing when it ended before it was ready.
+// The child's first line on the pipe: what to print, or nothing when it ended, or took too long,
+// before it was ready.
 std::string read_line(int fd) {
   std::string line;
-  char c = 0;
-  while (read(fd, &c, 1) == 1 && c != '\n') line += c;
+  const auto end = std::chrono::steady_clock::now() + kReady;
+  for (char c = 0; c != '\n';) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+    pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+    if (left.count() <= 0 || poll(&wait, 1, static_cast<int>(left.count())) <= 0) return {};
+    if (read(fd, &c, 1) != 1) return {};
+    if (c != '\n') line += c;
+  }
   return line;
 }
 
-void show_log_tail(const std::string& path) {
-  if (std::FILE* file = std::fopen(path.c_str(), "r"); file != nullptr) {
-    std::string text;
-    char buffer[4096];
-    std::size_t n = 0;
-    while ((n = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, n);
-    std::fclose(file);
-    if (text.size() > 2000) text.erase(0, text.size() - 2000);
-    fmt::print(stderr, "{}", text);
+off_t file_size(const std::string& path) {
+  struct stat info{};
+  return stat(path.c_str(), &info) == 0 ? info.st_size : 0;
+}
+
+// What this start wrote, not the ones before it.
+void show_log_from(const std::string& path, off_t start) {
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) return;
+  std::fseek(file, static_cast<long>(start), SEEK_SET);
+  char buffer[4096];
+  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;) {
+    std::fwrite(buffer, 1, n, stderr);
   }
+  std::fclose(file);
 }
 
 // Runs the platform in a session of its own, its output in skiff.log; returns when it is ready.
 int detach(const Options& options, const Hooks& hooks) {
-  mkdir(options.up.data.c_str(), 0700);
   const std::string log = options.up.data + "/skiff.log";
+  std::error_code error;
+  std::filesystem::create_directories(options.up.data, error);
+  const off_t log_start = file_size(log);
   int ready[2];
   if (pipe2(ready, O_CLOEXEC) != 0) return report({.message = "cannot make a pipe"});
   const pid_t child = fork();
@@ -82,6 +100,7 @@ int detach(const Options& options, const Hooks& hooks) {
     close(ready[0]);
     UpOptions up = options.up;
     up.ready = [&](const std::string& summary) {
+      fmt::print(stderr, "{}\n", summary);
       const std::string line = summary + "\n";
       if (write(ready[1], line.data(), line.size()) < 0)
         fmt::print(stderr, "nobody waits for us\n");
@@ -90,17 +109,19 @@ int detach(const Options& options, const Hooks& hooks) {
     _exit(hooks.serve(up));
   }
   close(ready[1]);
-  alarm(kReadySeconds);
   const std::string line = read_line(ready[0]);
-  alarm(0);
   if (!line.empty()) {
     fmt::print("{}\n", line);
     return 0;
   }
   int status = 0;
-  waitpid(child, &status, 0);
-  show_log_tail(log);
-  return report({.message = fmt::format("Skiff did not start; its log is {}", log)});
+  if (waitpid(child, &status, WNOHANG) == 0) {
+    return report(
+        {.message = fmt::format("Skiff is not ready after {} s and goes on trying; its log is {}",
+                                kReady.count(), log)});
+  }
+  show_log_from(log, log_start);
+  return 1;
 }
 
 }  // namespace
@@ -113,8 +134,8 @@ void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code)
   verb->add_option("--https", options->up.https, "HTTPS address")->capture_default_str();
   verb->add_option("--http", options->up.http, "HTTP address, loopback only")
       ->capture_default_str();
-  verb->add_option("--kubeconfig", options->up.kubeconfig,
-                   "Run the controllers against this cluster instead of an own API server");
+  // Not in --help until it works; asked for, it says so.
+  verb->add_option("--kubeconfig", options->up.kubeconfig)->group("");
   verb->add_option("--images", options->images, "host: every image is this machine's own files")
       ->check(CLI::IsMember({"host"}));
   verb->add_option("--capacity", options->capacity,
