@@ -38,6 +38,7 @@ class PodFixture : public testing::Test {
   }
 
   void TearDown() override {
+    if (!runtime_) return;  // SetUp said why
     for (const std::string& uid : runtime_->list()) {
       const auto removed = runtime_->remove_sandbox(uid);
       EXPECT_TRUE(removed) << removed.error().message;
