@@ -102,6 +102,22 @@ bool step(const JobKind& kind, client::Client& client, Random& random) {
   return move_a_pod(kind, client, random);
 }
 
+// A limit in time is kept to the second: one more passes before the world is looked at again, and
+// one is lost where times are written down.
+testing::Complaint kept_too_long(const json::value& job) {
+  const auto deadline = json::get_int(job, {"spec", "runPolicy", "activeDeadlineSeconds"});
+  const auto started = parse_time(json::get_string(job, {"status", "startTime"}));
+  const auto ended = parse_time(json::get_string(job, {"status", "completionTime"}));
+  if (!ended) return "a finished job does not say when it ended";
+  if (deadline && started && *ended > *started + std::chrono::seconds(*deadline + 2)) {
+    return "the job ran on past its deadline";
+  }
+  if (json::get_int(job, {"spec", "runPolicy", "ttlSecondsAfterFinished"})) {
+    return "the job is still there although its time is over";
+  }
+  return {};
+}
+
 testing::Complaint wrong_end(const JobKind& kind, client::Client& client) {
   const std::vector<Object> pods = all(client, pod_resource());
   bool stranger = false;
@@ -109,6 +125,7 @@ testing::Complaint wrong_end(const JobKind& kind, client::Client& client) {
   if (!stranger) return "the pod of somebody else is gone";
   for (const Object& job : all(client, kind.resource)) {
     if (!testing::job_finished(*job)) return "the job has not come to its end";
+    if (testing::Complaint complaint = kept_too_long(*job)) return complaint;
     const std::string_view policy = json::get_string(*job, {"spec", "runPolicy", "cleanPodPolicy"});
     for (const Object& pod : pods) {
       if (!api::controlled_by(*pod, api::uid(*job))) continue;
@@ -124,9 +141,17 @@ LawCase make_case(const JobKind& kind) {
   LawCase out;
   out.controller = make_controller(kind);
   out.arrange = [&kind](client::Client& client, Random& random) {
-    must_write(client, {.resource = kind.resource,
-                        .ns = std::string(kNamespace),
-                        .body = testing::random_job(kind, "mnist", random)});
+    json::value job = testing::random_job(kind, "mnist", random);
+    if (random.chance(30)) {
+      json::set(job, {"spec", "runPolicy", "activeDeadlineSeconds"},
+                testing::between(random, 1, 20));
+    }
+    if (random.chance(30)) {
+      json::set(job, {"spec", "runPolicy", "ttlSecondsAfterFinished"},
+                testing::between(random, 0, 60));
+    }
+    must_write(client,
+               {.resource = kind.resource, .ns = std::string(kNamespace), .body = std::move(job)});
     // Looks like a worker and belongs to nobody.
     json::value stranger = testing::replica_pod("worker", 0, "Running");
     json::set(stranger, {"metadata", "name"}, "stranger");

@@ -68,8 +68,9 @@ control::Plan finish(Draft draft) {
   note_objects("SuccessfulDeleteService", "Deleted", "service", draft.deleted_services, plan.notes);
   note_objects("SuccessfulCreatePod", "Created", "pod", draft.created_pods, plan.notes);
   note_objects("SuccessfulCreateService", "Created", "service", draft.created_services, plan.notes);
-  // A plan that changes nothing has nothing to tell, or it would tell it again every time.
-  if (plan.empty()) plan.notes.clear();
+  // A plan that changes nothing has nothing new to tell; what it may say is what is wrong and stays
+  // so, which the runtime records once.
+  if (plan.empty()) plan.notes = std::move(draft.standing);
   return std::move(plan);
 }
 

@@ -17,6 +17,7 @@ struct Draft {
   json::object status = {};
   Time now = {};
   control::Plan plan = {};
+  std::vector<control::Note> standing = {};  // told by a plan that changes nothing
   // For the events; written once at the end, so that thousands can be told as one.
   std::vector<std::string> created_pods = {};
   std::vector<std::string> created_services = {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/meta.h"
+#include "features/training/engine/abnormal_pods.h"
 #include "features/training/engine/active_deadline.h"
 #include "features/training/engine/backoff_limit.h"
 #include "features/training/engine/completion.h"
@@ -187,6 +188,7 @@ void run(Draft& draft) {
     const bool restarting = !findings.failed.empty() || !findings.lost.empty();
     if (verdict.running && !restarting) say_running(draft);
     if (deadline.look_again_after) draft.look_again_after(*deadline.look_again_after);
+    draft.standing = abnormal_notes(draft.replicas);
   }
   write_history(history, draft.status);
 }

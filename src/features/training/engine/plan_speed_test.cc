@@ -14,6 +14,11 @@ using Clock = std::chrono::steady_clock;
 
 const Time kNow = *parse_time("2026-11-15T12:00:00Z");
 
+// As a cache holds it: read from the text that came over the watch, in one go.
+Object as_cached(const json::value& object) {
+  return testing::share(testing::must_parse(json::serialize(object)));
+}
+
 // A job whose pods all run and that needs nothing.
 control::Observed settled_job(const JobKind& kind, std::int64_t replicas) {
   json::value root = testing::JobBuilder(kind)
@@ -22,8 +27,8 @@ control::Observed settled_job(const JobKind& kind, std::int64_t replicas) {
                          .build();
   control::Observed observed{.root = testing::share(root), .owned = {{}, {}}};
   for (std::int64_t i = 0; i < replicas; ++i) {
-    observed.owned[0].push_back(testing::share(testing::replica_pod("worker", i, "Running")));
-    observed.owned[1].push_back(testing::share(testing::replica_service("worker", i)));
+    observed.owned[0].push_back(as_cached(testing::replica_pod("worker", i, "Running")));
+    observed.owned[1].push_back(as_cached(testing::replica_service("worker", i)));
   }
   const control::Plan first = plan_job(kind, observed, kNow);
   EXPECT_TRUE(first.writes.empty());
@@ -46,6 +51,15 @@ double micros(const JobKind& kind, int jobs, std::int64_t replicas) {
   return best;
 }
 
+// Ten times the replicas cost at most fifteen times as much. Other programs run beside this one, so
+// one quiet measurement out of several is enough; a quadratic plan has none.
+bool grows_evenly(const JobKind& kind, std::int64_t replicas) {
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    if (micros(kind, 1, 10 * replicas) < 1.5 * micros(kind, 10, replicas)) return true;
+  }
+  return false;
+}
+
 TEST(PlanSpeed, GrowsWithTheReplicasAndNoFaster) {
   for (const JobKind* kind : {&tensorflow(), &pytorch()}) {
     const double hundred = micros(*kind, 1, 100);
@@ -54,10 +68,9 @@ TEST(PlanSpeed, GrowsWithTheReplicasAndNoFaster) {
     fmt::print("{}: {:.0f} us at 100 replicas, {:.0f} at 1000, {:.0f} at 10000\n",
                kind->resource.kind, hundred, thousand, ten_thousand);
     // One big job against ten small ones with as many replicas in all: both touch the same amount
-    // of memory, so that only the plan's own growth tells them apart. A quadratic loop would make
-    // the big one ten times as dear.
-    EXPECT_LT(thousand, 4 * micros(*kind, 10, 100));
-    EXPECT_LT(ten_thousand, 4 * micros(*kind, 10, 1'000));
+    // of memory, so that only the plan's own growth tells them apart.
+    EXPECT_TRUE(grows_evenly(*kind, 100)) << kind->resource.kind;
+    EXPECT_TRUE(grows_evenly(*kind, 1'000)) << kind->resource.kind;
   }
 }
 
