@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "features/training/engine/plan.h"
 #include "features/training/testing/checks.h"
 #include "features/training/testing/random_job.h"
@@ -137,10 +139,27 @@ testing::Complaint wrong_end(const JobKind& kind, client::Client& client) {
   return {};
 }
 
+// What a job has written down only grows: a plan from an old observation must not take it back.
+struct Memory {
+  std::int64_t restarts = 0;
+  bool finished = false;
+
+  testing::Complaint look(const json::value& job) {
+    const std::int64_t now = json::get_int(job, {"status", "restarts"}).value_or(0);
+    if (now < restarts) return "the job has forgotten restarts";
+    if (finished && !testing::job_finished(job)) return "the job was finished and is not any more";
+    restarts = now;
+    finished = testing::job_finished(job);
+    return {};
+  }
+};
+
 LawCase make_case(const JobKind& kind) {
   LawCase out;
+  const auto memory = std::make_shared<Memory>();
   out.controller = make_controller(kind);
-  out.arrange = [&kind](client::Client& client, Random& random) {
+  out.arrange = [&kind, memory](client::Client& client, Random& random) {
+    *memory = {};
     json::value job = testing::random_job(kind, "mnist", random);
     if (random.chance(30)) {
       json::set(job, {"spec", "runPolicy", "activeDeadlineSeconds"},
@@ -164,10 +183,11 @@ LawCase make_case(const JobKind& kind) {
     return step(kind, client, random);
   };
   out.wrong = [&kind](client::Client& client) { return wrong_end(kind, client); };
-  out.never = [&kind](client::Client& client) -> std::optional<std::string> {
+  out.never = [&kind, memory](client::Client& client) -> std::optional<std::string> {
     const std::vector<Object> pods = all(client, pod_resource());
     for (const Object& job : all(client, kind.resource)) {
       if (testing::Complaint complaint = testing::any_complaint(*job, pods)) return complaint;
+      if (testing::Complaint complaint = memory->look(*job)) return complaint;
     }
     return {};
   };
