@@ -28,9 +28,13 @@ bool take_lock(int fd) {
   return false;
 }
 
-// The lock is the first file that a Skiff makes.
+// The lock is the first file that a Skiff makes; behind `up -d` its log is there even before.
 bool is_data_folder(const std::filesystem::path& path) {
-  return std::filesystem::exists(path / "lock");
+  if (std::filesystem::exists(path / "lock")) return true;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().filename() != "skiff.log") return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -43,7 +47,7 @@ Result<DataFolder> DataFolder::open(const std::string& path) {
     return fail(Code::kInternal,
                 fmt::format("cannot make the data folder {}: {}", path, error.message()));
   const std::filesystem::path real = std::filesystem::canonical(full, error);
-  if (!made && !std::filesystem::is_empty(real, error) && !is_data_folder(real)) {
+  if (!made && !is_data_folder(real)) {
     return fail(
         Code::kConflict,
         fmt::format("{} is not empty and no data folder of Skiff's; choose another with --data",

@@ -114,12 +114,13 @@ int detach(const Options& options, const Hooks& hooks) {
     fmt::print("{}\n", line);
     return 0;
   }
-  int status = 0;
-  if (waitpid(child, &status, WNOHANG) == 0) {
+  pollfd gone{.fd = ready[0], .events = POLLIN, .revents = 0};
+  if (poll(&gone, 1, 0) == 0) {  // nobody has closed the other end: it still runs
     return report(
         {.message = fmt::format("Skiff is not ready after {} s and goes on trying; its log is {}",
                                 kReady.count(), log)});
   }
+  waitpid(child, nullptr, 0);
   show_log_from(log, log_start);
   return 1;
 }
