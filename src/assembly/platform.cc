@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "env/posix/entropy.h"
 #include "node/net/addresses.h"
+#include "node/node_object.h"
 #include "node/pod_logs.h"
 #include "node/shutdown.h"
 #include "scheduler/controller.h"
@@ -57,11 +58,16 @@ std::string url(const char* scheme, const std::string& host, std::uint16_t port)
   return fmt::format("{}://{}:{}", scheme, name, port);
 }
 
-std::string node_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  const std::string out = lower(name);
-  return out.empty() ? "skiff" : out;
+// Pods are bound to the name, so it outlives a change of the machine's.
+std::string node_name(const DataFolder& folder) {
+  const std::string path = folder.at("node-name");
+  const std::string kept(trim(read_file(path).value_or("")));
+  if (!kept.empty()) return node::valid_node_name(kept);
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  std::string name = node::valid_node_name(host);
+  if (auto written = write_file(path, name, 0600); !written) log_line(written.error().message);
+  return name;
 }
 
 node::Variables machine_environment() {
@@ -251,7 +257,7 @@ void Platform::start_node() {
   for (const auto& [name, n] : options_.capacity) capacity[name] = std::to_string(n);
   agent_ = std::make_unique<node::Agent>(
       *node_client_, *runtime_, clock_,
-      node::AgentOptions{.node_name = node_name(),
+      node::AgentOptions{.node_name = node_name(folder_),
                          .node_address = process_.gateway.empty() ? "127.0.0.1" : process_.gateway,
                          .version = kVersion,
                          .pod_cidr = process_.subnet,
