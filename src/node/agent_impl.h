@@ -74,6 +74,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void visit(const std::string& uid);
   void ask_runtime(Pod& pod);
   void remove(Pod& pod);
+  void rest(Pod& pod, Duration wait);  // nothing is done with it until then
   void act(Pod& pod, PodActions actions);
   bool write_status(Pod& pod, const json::value& status, bool terminal);
   void finalise(Pod& pod);

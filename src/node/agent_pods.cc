@@ -189,7 +189,12 @@ void Agent::Impl::ask_runtime(Pod& pod) {
   pod.changed = false;
   run_job(pod, [uid = pod.uid](Runtime& runtime) -> Outcome {
     Result<SandboxRecord> record = runtime.inspect(uid);
-    return [record = std::move(record)](Impl&, Pod& at) mutable {
+    return [record = std::move(record)](Impl& agent, Pod& at) mutable {
+      if (!record && record.error().code != Code::kNotFound) {
+        // It may well be running: not to know is no reason to start it anew.
+        agent.log(fmt::format("cannot look at pod {}: {}", at.uid, record.error().message));
+        return agent.rest(at, kWriteRetry);
+      }
       at.known = !at.changed;  // a change after the look asks for another
       if (record) {
         at.sandbox = std::move(*record);
@@ -212,14 +217,18 @@ void Agent::Impl::remove(Pod& pod) {
         return;
       }
       agent.log(fmt::format("cannot remove pod {}: {}", at.uid, why));
-      at.busy = true;  // until the next try
-      agent.post_after(kRemoveRetry, [uid = at.uid](Impl& again) {
-        const auto found = again.pods_.find(uid);
-        if (found == again.pods_.end()) return;
-        found->second.busy = false;
-        again.visit(uid);
-      });
+      agent.rest(at, kRemoveRetry);
     };
+  });
+}
+
+void Agent::Impl::rest(Pod& pod, Duration wait) {
+  pod.busy = true;  // until the next try
+  post_after(wait, [uid = pod.uid](Impl& agent) {
+    const auto found = agent.pods_.find(uid);
+    if (found == agent.pods_.end()) return;
+    found->second.busy = false;
+    agent.visit(uid);
   });
 }
 
