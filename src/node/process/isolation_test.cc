@@ -164,6 +164,30 @@ TEST_F(IsolatedPod, TooMuchMemoryIsAnOomKill) {
   EXPECT_TRUE(record.oom_killed);
 }
 
+TEST_F(IsolatedPod, NoControlGroupIsLeftAfterTheNetworkIsReleased) {
+  ProcessOptions there = options();
+  there.pods_folder = folder() + "/others";
+  there.subnet = "";
+  const std::string uid = "left-" + tag();
+  std::string group;
+  {
+    const auto other = make_process_runtime(there);
+    const auto made = other->start_sandbox({.pod_uid = uid});
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_TRUE(made->ip.starts_with("127.")) << made->ip;
+    ASSERT_TRUE(other->start_container(uid, {.name = "main", .argv = {"sleep", "1000"}}));
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(Cgroups::detect().folder("memory", ""), error)) {
+      if (std::filesystem::exists(entry.path() / ("pod" + uid))) group = entry.path();
+    }
+    EXPECT_FALSE(group.empty());
+    EXPECT_TRUE(other->stop_sandbox(uid));  // its folder stays, for the logs
+  }
+  EXPECT_TRUE(release_network(there));
+  EXPECT_FALSE(std::filesystem::exists(group)) << group;
+}
+
 TEST_F(IsolatedPod, CpuLimitsReachTheKernel) {
   start_pod("p1");
   ASSERT_TRUE(runtime().start_container("p1", {.name = "main",

@@ -36,6 +36,10 @@ std::uint64_t hash(std::string_view text) {
   return h;
 }
 
+std::string cgroup_name(const ProcessOptions& options) {
+  return fmt::format("skiff-{:08x}", hash(options.pods_folder) & 0xffff'ffffU);
+}
+
 std::string link_name(std::string_view pod_uid) {
   return fmt::format("sk{:012x}", hash(pod_uid) & 0xffff'ffff'ffffU);
 }
@@ -118,7 +122,7 @@ class ProcessRuntime : public Runtime {
 ProcessRuntime::ProcessRuntime(ProcessOptions options)
     : options_(std::move(options)),
       privileged_(options_.privileged && ::geteuid() == 0),
-      cgroup_(fmt::format("skiff-{:08x}", hash(options_.pods_folder) & 0xffff'ffffU)) {
+      cgroup_(cgroup_name(options_)) {
   SKIFF_CHECK(options_.pods_folder.starts_with("/"), "the pods' folder must be absolute");
   (void)make_folders(options_.pods_folder);
   if (privileged_) {
@@ -140,6 +144,7 @@ ProcessRuntime::~ProcessRuntime() {
 }
 
 void ProcessRuntime::set_up_network() {
+  if (options_.subnet.empty()) return;
   auto network = network_options(options_);
   const Result<void> made =
       network ? ensure_bridge(*network) : Result<void>(std::unexpected(network.error()));
@@ -402,6 +407,11 @@ std::unique_ptr<Runtime> make_process_runtime(ProcessOptions options) {
 }
 
 Result<void> release_network(const ProcessOptions& options) {
+  // The kernel refuses while a process is inside, which is right.
+  if (const Cgroups cgroups = Cgroups::detect(); cgroups.usable()) {
+    (void)cgroups.remove(cgroup_name(options));
+  }
+  if (options.subnet.empty()) return {};
   SKIFF_ASSIGN(const NetworkOptions network, network_options(options));
   return remove_network(network);
 }
