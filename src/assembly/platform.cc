@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -101,8 +102,7 @@ node::ProcessOptions process_options(const DataFolder& folder) {
     }
   }
   if (!subnet) {
-    log_line(subnet.error().message);
-    out.privileged = false;
+    log_line("pods share this machine's network: " + subnet.error().message);
     return out;
   }
   out.subnet = trim(*subnet);
@@ -251,6 +251,28 @@ void Platform::choose_network() { process_ = process_options(folder_); }
 
 void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
+  // The runtime has told why there is no bridge; without it nobody can be at its address.
+  if (!node::is_own_address(process_.gateway)) process_.gateway.clear();
+  // Pods are told of a name server only where one answers, so it comes before the agent, whose
+  // names it is to serve.
+  auto names = std::make_shared<std::atomic<const node::Agent*>>(nullptr);
+  if (!process_.gateway.empty()) {
+    const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
+    auto dns =
+        node::DnsServer::start({.address = process_.gateway,
+                                .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
+                                .records = [names] {
+                                  const node::Agent* agent = names->load();
+                                  return agent != nullptr
+                                             ? agent->dns_records()
+                                             : std::make_shared<const node::DnsRecords>();
+                                }});
+    if (dns) {
+      dns_ = std::move(*dns);
+    } else {
+      log_line("pods find names by /etc/hosts only: " + dns.error().message);
+    }
+  }
   node_client_ = std::make_unique<client::LocalClient>(
       *server_, [this](auto fn) { loop_.post(std::move(fn)); });
   std::map<std::string, std::string> capacity;
@@ -260,13 +282,14 @@ void Platform::start_node() {
       node::AgentOptions{.node_name = node_name(folder_),
                          .node_address = process_.gateway.empty() ? "127.0.0.1" : process_.gateway,
                          .version = kVersion,
-                         .pod_cidr = process_.subnet,
+                         .pod_cidr = process_.gateway.empty() ? "" : process_.subnet,
                          .images_host = options_.images_host,
                          .capacity = capacity,
                          .hidden = {folder_.path()},
-                         .dns_address = process_.gateway,
+                         .dns_address = dns_ ? process_.gateway : "",
                          .machine_env = machine_environment(),
                          .log = [](std::string line) { log_line(line); }});
+  names->store(agent_.get());
   pod_streams_ = std::make_unique<node::PodLogs>(
       *runtime_, [this](std::string_view pod, std::string_view container, int attempt) {
         return agent_->running(pod, container, attempt);
@@ -302,16 +325,6 @@ Result<void> Platform::listen() {
       const auto added = http_->add_listener(
           {.address = process_.gateway, .port = http_->port(tls ? 0 : 1), .tls = tls});
       if (!added) log_line(added.error().message);
-    }
-    const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
-    auto dns =
-        node::DnsServer::start({.address = process_.gateway,
-                                .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
-                                .records = [this] { return agent_->dns_records(); }});
-    if (dns) {
-      dns_ = std::move(*dns);
-    } else {
-      log_line(dns.error().message);
     }
   }
   agent_->start();
