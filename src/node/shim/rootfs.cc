@@ -172,7 +172,7 @@ Result<void> mount_own_places(int root, const RootRequest& request) {
     SKIFF_TRY(bind_into(root, source, fmt::format("/etc/{}", name), {}));
   }
   SKIFF_TRY(bind_into(root, request.termination_file, "/dev/termination-log", {}));
-  if (!request.container.rootfs.empty()) return {};
+  // In an image's files too, which may be a tree of the machine.
   for (const std::string& folder : request.sandbox.masked) {
     // Where the path goes through a link, its end is what must be covered.
     char* real = ::realpath(folder.c_str(), nullptr);
