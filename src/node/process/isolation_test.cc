@@ -103,6 +103,17 @@ TEST_F(IsolatedPod, VolumesAreMountedInOrderWithTheirParents) {
   EXPECT_FALSE(std::filesystem::exists("/skiff/deep"));
 }
 
+TEST_F(IsolatedPod, AMountsSourceThatBecameALinkIsRefused) {
+  const std::string volume = *runtime().pod_folder("p1") + "/volumes/data";
+  std::filesystem::create_directories(volume);
+  std::filesystem::create_directory_symlink("/etc", volume + "/sub");
+  start_pod("p1");
+  const auto record = run(
+      "p1", {.name = "main", .argv = {"ls", "/mnt"}, .mounts = {{volume + "/sub", "/mnt", false}}});
+  EXPECT_EQ(record.state, ContainerState::kFailedToStart);
+  EXPECT_NE(record.message.find("symbolic links"), std::string::npos) << record.message;
+}
+
 TEST_F(IsolatedPod, RunsAsTheUserItWasGiven) {
   start_pod("p1");
   EXPECT_EQ(shell("p1", "id -u; id -g; grep NoNewPrivs /proc/self/status; touch /etc/x 2>&1",
@@ -117,7 +128,8 @@ TEST_F(IsolatedPod, AnImagesFilesReplaceTheMachines) {
   }
   std::filesystem::create_directories(root + "/usr");
   start_pod("p1");
-  const std::vector<Mount> libraries = {{"/usr", "/usr", true}, {"/lib64", "/lib64", true}};
+  const std::vector<Mount> libraries = {{"/usr", "/usr", true},
+                                        {std::filesystem::canonical("/lib64"), "/lib64", true}};
   std::filesystem::create_directory_symlink("usr/lib", root + "/lib");
   const auto record = run("p1", {.name = "main",
                                  .rootfs = root,
