@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "base/strings.h"
 #include "env/posix/entropy.h"
 #include "node/net/addresses.h"
+#include "node/node_object.h"
 #include "node/pod_logs.h"
 #include "node/shutdown.h"
 #include "scheduler/controller.h"
@@ -57,11 +59,16 @@ std::string url(const char* scheme, const std::string& host, std::uint16_t port)
   return fmt::format("{}://{}:{}", scheme, name, port);
 }
 
-std::string node_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  const std::string out = lower(name);
-  return out.empty() ? "skiff" : out;
+// Pods are bound to the name, so it outlives a change of the machine's.
+std::string node_name(const DataFolder& folder) {
+  const std::string path = folder.at("node-name");
+  const std::string kept(trim(read_file(path).value_or("")));
+  if (!kept.empty()) return node::valid_node_name(kept);
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  std::string name = node::valid_node_name(host);
+  if (auto written = write_file(path, name, 0600); !written) log_line(written.error().message);
+  return name;
 }
 
 node::Variables machine_environment() {
@@ -95,8 +102,7 @@ node::ProcessOptions process_options(const DataFolder& folder) {
     }
   }
   if (!subnet) {
-    log_line(subnet.error().message);
-    out.privileged = false;
+    log_line("pods share this machine's network: " + subnet.error().message);
     return out;
   }
   out.subnet = trim(*subnet);
@@ -245,22 +251,45 @@ void Platform::choose_network() { process_ = process_options(folder_); }
 
 void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
+  // The runtime has told why there is no bridge; without it nobody can be at its address.
+  if (!node::is_own_address(process_.gateway)) process_.gateway.clear();
+  // Pods are told of a name server only where one answers, so it comes before the agent, whose
+  // names it is to serve.
+  auto names = std::make_shared<std::atomic<const node::Agent*>>(nullptr);
+  if (!process_.gateway.empty()) {
+    const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
+    auto dns =
+        node::DnsServer::start({.address = process_.gateway,
+                                .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
+                                .records = [names] {
+                                  const node::Agent* agent = names->load();
+                                  return agent != nullptr
+                                             ? agent->dns_records()
+                                             : std::make_shared<const node::DnsRecords>();
+                                }});
+    if (dns) {
+      dns_ = std::move(*dns);
+    } else {
+      log_line("pods find names by /etc/hosts only: " + dns.error().message);
+    }
+  }
   node_client_ = std::make_unique<client::LocalClient>(
       *server_, [this](auto fn) { loop_.post(std::move(fn)); });
   std::map<std::string, std::string> capacity;
   for (const auto& [name, n] : options_.capacity) capacity[name] = std::to_string(n);
   agent_ = std::make_unique<node::Agent>(
       *node_client_, *runtime_, clock_,
-      node::AgentOptions{.node_name = node_name(),
+      node::AgentOptions{.node_name = node_name(folder_),
                          .node_address = process_.gateway.empty() ? "127.0.0.1" : process_.gateway,
                          .version = kVersion,
-                         .pod_cidr = process_.subnet,
+                         .pod_cidr = process_.gateway.empty() ? "" : process_.subnet,
                          .images_host = options_.images_host,
                          .capacity = capacity,
                          .hidden = {folder_.path()},
-                         .dns_address = process_.gateway,
+                         .dns_address = dns_ ? process_.gateway : "",
                          .machine_env = machine_environment(),
                          .log = [](std::string line) { log_line(line); }});
+  names->store(agent_.get());
   pod_streams_ = std::make_unique<node::PodLogs>(
       *runtime_, [this](std::string_view pod, std::string_view container, int attempt) {
         return agent_->running(pod, container, attempt);
@@ -296,16 +325,6 @@ Result<void> Platform::listen() {
       const auto added = http_->add_listener(
           {.address = process_.gateway, .port = http_->port(tls ? 0 : 1), .tls = tls});
       if (!added) log_line(added.error().message);
-    }
-    const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
-    auto dns =
-        node::DnsServer::start({.address = process_.gateway,
-                                .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
-                                .records = [this] { return agent_->dns_records(); }});
-    if (dns) {
-      dns_ = std::move(*dns);
-    } else {
-      log_line(dns.error().message);
     }
   }
   agent_->start();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,11 +68,13 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   // agent_pods.cc
   void pod_event(const client::Event& event);
   void adopt(const std::vector<std::string>& uids);
+  void clear_away(const std::string& uid);
   void resync();
   void images_changed();
   void visit(const std::string& uid);
   void ask_runtime(Pod& pod);
   void remove(Pod& pod);
+  void rest(Pod& pod, Duration wait);  // nothing is done with it until then
   void act(Pod& pod, PodActions actions);
   bool write_status(Pod& pod, const json::value& status, bool terminal);
   void finalise(Pod& pod);
@@ -103,6 +106,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   std::vector<Object> mappings_ = {};
   PodEvents events_;
   std::map<std::string, Pod, std::less<>> pods_ = {};
+  std::set<std::string, std::less<>> strangers_ = {};  // in the runtime, but bound elsewhere
   std::string node_uid_ = {};
   bool mappings_stale_ = false;
   bool adopted_ = false;

@@ -66,16 +66,18 @@ void Agent::Impl::pod_event(const client::Event& event) {
   const std::string uid(api::uid(object));
   const bool mine = json::get_string(object, {"spec", "nodeName"}) == options_.node_name;
   if (event.type == client::EventType::kDeleted) {
+    if (strangers_.erase(uid) > 0) return clear_away(uid);
     const auto found = pods_.find(uid);
     if (found == pods_.end()) return;
     found->second.gone = true;
     return visit(uid);
   }
   if (!mine) return;
+  const bool stranger = strangers_.erase(uid) > 0;
   const auto [found, first] = pods_.try_emplace(uid);
   Pod& pod = found->second;
   // The folders of an earlier life were looked at once; a pod that comes later has none.
-  if (first) pod.known = adopted_;
+  if (first) pod.known = adopted_ && !stranger;
   pod.uid = uid;
   // Our own writes come back late: never step behind what the last one answered.
   if (pod.object && api::revision(*pod.object) >= api::revision(object)) return;
@@ -83,16 +85,28 @@ void Agent::Impl::pod_event(const client::Event& event) {
   visit(uid);
 }
 
-// What an earlier Skiff left: pods that still exist are asked about when they are visited; the rest
-// is of no use to anybody.
+// What an earlier Skiff left: pods that still exist are asked about when they are visited. One that
+// the API has under another node's name may be somebody's work and stays as long as its object; the
+// rest is of no use to anybody.
 void Agent::Impl::adopt(const std::vector<std::string>& uids) {
+  std::set<std::string, std::less<>> existing;
+  for (const auto& [key, object] : pods_mirror_.objects()) existing.emplace(api::uid(*object));
   for (const std::string& uid : uids) {
     if (pods_.contains(uid)) continue;
-    Pod& pod = pods_[uid];
-    pod.uid = uid;
-    pod.gone = true;
-    visit(uid);
+    if (!existing.contains(uid)) {
+      clear_away(uid);
+      continue;
+    }
+    strangers_.insert(uid);
+    log(fmt::format("pod {} runs here but is bound to another node: it is left alone", uid));
   }
+}
+
+void Agent::Impl::clear_away(const std::string& uid) {
+  Pod& pod = pods_[uid];
+  pod.uid = uid;
+  pod.gone = true;
+  visit(uid);
 }
 
 // Notifications can be lost with the process that sends them; looking now and then cannot.
@@ -175,7 +189,12 @@ void Agent::Impl::ask_runtime(Pod& pod) {
   pod.changed = false;
   run_job(pod, [uid = pod.uid](Runtime& runtime) -> Outcome {
     Result<SandboxRecord> record = runtime.inspect(uid);
-    return [record = std::move(record)](Impl&, Pod& at) mutable {
+    return [record = std::move(record)](Impl& agent, Pod& at) mutable {
+      if (!record && record.error().code != Code::kNotFound) {
+        // It may well be running: not to know is no reason to start it anew.
+        agent.log(fmt::format("cannot look at pod {}: {}", at.uid, record.error().message));
+        return agent.rest(at, kWriteRetry);
+      }
       at.known = !at.changed;  // a change after the look asks for another
       if (record) {
         at.sandbox = std::move(*record);
@@ -198,14 +217,18 @@ void Agent::Impl::remove(Pod& pod) {
         return;
       }
       agent.log(fmt::format("cannot remove pod {}: {}", at.uid, why));
-      at.busy = true;  // until the next try
-      agent.post_after(kRemoveRetry, [uid = at.uid](Impl& again) {
-        const auto found = again.pods_.find(uid);
-        if (found == again.pods_.end()) return;
-        found->second.busy = false;
-        again.visit(uid);
-      });
+      agent.rest(at, kRemoveRetry);
     };
+  });
+}
+
+void Agent::Impl::rest(Pod& pod, Duration wait) {
+  pod.busy = true;  // until the next try
+  post_after(wait, [uid = pod.uid](Impl& agent) {
+    const auto found = agent.pods_.find(uid);
+    if (found == agent.pods_.end()) return;
+    found->second.busy = false;
+    agent.visit(uid);
   });
 }
 

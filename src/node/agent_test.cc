@@ -12,6 +12,7 @@
 #include "api/meta.h"
 #include "env/posix/clock.h"
 #include "node/fake_runtime.h"
+#include "node/node_object.h"
 
 namespace skiff::node {
 namespace {
@@ -442,6 +443,34 @@ TEST_F(AgentTest, AdoptsWhatRunsAndClearsWhatNobodyKnowsAfterARestart) {
   EXPECT_TRUE(eventually([&] { return phase("p") == "gone"; }));
   EXPECT_EQ(journal_count("start u1/main/0"), 1);
   EXPECT_EQ(journal_count("sandbox u1"), 1);
+}
+
+TEST_F(AgentTest, LeavesAPodOfAnotherNameAloneUntilItsObjectGoes) {
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  agent_.reset();
+  ASSERT_TRUE(runtime_->start_sandbox({.pod_uid = "z-orphan"}));
+  options_.node_name = "renamed";
+  options_.workers = 1;  // one removal after another, in the order of the uids
+  start();
+  EXPECT_TRUE(eventually([&] { return journal_count("remove z-orphan") == 1; }));
+  EXPECT_EQ(journal_count("stop u1") + journal_count("remove u1"), 0);
+  remove_pod("p", 0);
+  EXPECT_TRUE(eventually([&] { return journal_count("remove u1") == 1; }));
+}
+
+TEST(NodeName, IsMadeFromAnyHostName) {
+  struct Case {
+    const char* host;
+    const char* name;
+  };
+  for (const Case& c : {Case{"box", "box"}, Case{"Box-7.Lab.Example", "box-7.lab.example"},
+                        Case{"my_box", "my-box"}, Case{"-odd-.-name-", "odd.name"},
+                        Case{"a..b", "a.b"}, Case{"", "skiff"}, Case{"___", "skiff"}}) {
+    EXPECT_EQ(valid_node_name(c.host), c.name) << c.host;
+  }
+  EXPECT_LE(valid_node_name(std::string(400, 'x')).size(), 63U) << "it is a label's value too";
 }
 
 TEST_F(AgentTest, ListsAgainWhenHistoryIsGone) {

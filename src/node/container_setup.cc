@@ -68,6 +68,20 @@ std::expected<Setup, Refusal> set_up_container(SetupInput input) {
 
 std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::string& pod_folder,
                                                     const std::vector<std::string>& hidden) {
+  // An image mapping shows no more of the machine than a volume may.
+  const auto show = [&](std::string& path) -> Result<void> {
+    SKIFF_ASSIGN(path, shown_path(path, hidden));
+    return {};
+  };
+  Result<void> shown = {};
+  if (!setup.spec.rootfs.empty()) shown = show(setup.spec.rootfs);
+  for (Mount& mount : setup.spec.mounts) {
+    if (shown) shown = show(mount.source);
+  }
+  if (!shown) {
+    return std::unexpected(
+        Refusal{"CreateContainerError", "the image's mapping: " + shown.error().message});
+  }
   std::map<std::string, std::string> places;
   for (const Volume& volume : setup.volumes) {
     Result<std::string> place = make_volume(pod_folder, volume, hidden);
@@ -85,7 +99,7 @@ std::expected<ContainerSpec, Refusal> mount_hosts(ContainerSpec spec, const std:
   const bool taken = std::any_of(spec.mounts.begin(), spec.mounts.end(),
                                  [](const Mount& mount) { return mount.target == "/etc/hosts"; });
   if (hosts.empty() || taken) return spec;
-  const std::string path = pod_folder + "/hosts";
+  const std::string path = shown_path(pod_folder, {}).value_or(pod_folder) + "/hosts";
   // In place: containers that run already have this very file mounted.
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out << hosts << std::flush;

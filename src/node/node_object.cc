@@ -8,6 +8,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/strings.h"
+
 namespace skiff::node {
 namespace {
 
@@ -69,6 +71,24 @@ json::value condition(const json::value& old, std::string_view type, bool on,
 }
 
 }  // namespace
+
+std::string valid_node_name(std::string_view host) {
+  constexpr std::size_t kLongest = 63;
+  std::string text = lower(host.substr(0, kLongest));
+  for (char& c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.';
+    if (!plain) c = '-';
+  }
+  std::string out;
+  for (std::string_view part : split(text, '.')) {
+    while (part.starts_with('-')) part.remove_prefix(1);
+    while (part.ends_with('-')) part.remove_suffix(1);
+    if (part.empty()) continue;
+    if (!out.empty()) out.push_back('.');
+    out.append(part);
+  }
+  return out.empty() ? "skiff" : out;
+}
 
 MachineFacts read_machine() {
   utsname names = {};

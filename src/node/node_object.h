@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/time.h"
@@ -22,6 +23,9 @@ struct MachineFacts {
   std::int64_t memory_bytes = 0;
 };
 MachineFacts read_machine();
+
+// A name the API takes for a node (and a label's value), as near to the host's name as can be.
+std::string valid_node_name(std::string_view host);
 
 struct NodeInput {
   std::string name = {};

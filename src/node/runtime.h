@@ -20,7 +20,7 @@
 namespace skiff::node {
 
 struct Mount {
-  std::string source = {};  // on this machine
+  std::string source = {};  // on this machine; a path without symbolic links
   std::string target = {};  // in the container, absolute
   bool read_only = false;
 };

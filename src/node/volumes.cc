@@ -143,21 +143,20 @@ Result<std::string> make_host_path(const Volume& volume, const std::vector<std::
     return fail(Code::kInvalid,
                 fmt::format("volume \"{}\": hostPath must be an absolute path", volume.name));
   }
+  const auto told = [&](const Error& error) {
+    return fail(error.code, fmt::format("volume \"{}\": {}", volume.name, error.message));
+  };
+  const auto place = shown_path(path, hidden);
+  if (!place) return told(place.error());
   std::error_code error;
-  if (volume.host_type == "DirectoryOrCreate") fs::create_directories(path, error);
-  if (volume.host_type == "FileOrCreate" && !fs::exists(path, error)) std::ofstream create(path);
-  const std::string real = fs::weakly_canonical(path, error).string();
-  for (const std::string& folder : hidden) {
-    const std::string closed = fs::weakly_canonical(folder, error).string();
-    // Neither inside the hidden folder nor above it: the mask covers one place, and a mount of
-    // what is above would show the folder at another.
-    const std::string above = real == "/" ? real : real + "/";
-    if ((real + "/").starts_with(closed + "/") || (closed + "/").starts_with(above)) {
-      return fail(Code::kInvalid,
-                  fmt::format("volume \"{}\": {} holds Skiff's own data and cannot be mounted",
-                              volume.name, path));
-    }
+  if (volume.host_type == "DirectoryOrCreate") fs::create_directories(*place, error);
+  if (volume.host_type == "FileOrCreate") {
+    // Not through a link to nowhere, which the check cannot see the end of.
+    const Fd made(::open(place->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   }
+  const auto shown = shown_path(*place, hidden);
+  if (!shown) return told(shown.error());
+  const std::string& real = *shown;
   const bool folder = volume.host_type.starts_with("Directory");
   const bool file = volume.host_type.starts_with("File");
   if ((folder && !fs::is_directory(real, error)) || (file && !fs::is_regular_file(real, error)) ||
@@ -209,16 +208,41 @@ Result<std::string> sub_path(const std::string& volume, std::string_view sub) {
 
 }  // namespace
 
+Result<std::string> shown_path(const std::string& path, const std::vector<std::string>& hidden) {
+  if (!path.starts_with('/')) {
+    return fail(Code::kInvalid, fmt::format("\"{}\" is not an absolute path", path));
+  }
+  const auto resolve = [](const std::string& given) {
+    std::error_code error;
+    std::string real = fs::weakly_canonical(given, error).string();
+    while (real.size() > 1 && real.ends_with('/')) real.pop_back();
+    return error ? std::string() : real;
+  };
+  std::string real = resolve(path);
+  if (real.empty()) return fail(Code::kInvalid, fmt::format("{} cannot be resolved", path));
+  for (const std::string& folder : hidden) {
+    const std::string closed = resolve(folder);
+    // Neither inside the hidden folder nor above it: the mask covers one place, and a mount of
+    // what is above would show the folder at another.
+    const std::string above = real == "/" ? real : real + "/";
+    if ((real + "/").starts_with(closed + "/") || (closed + "/").starts_with(above)) {
+      return fail(Code::kInvalid,
+                  fmt::format("{} holds Skiff's own data and cannot be mounted", path));
+    }
+  }
+  return real;
+}
+
 Result<std::string> make_volume(const std::string& pod_folder, const Volume& volume,
                                 const std::vector<std::string>& hidden) {
   if (volume.kind == VolumeKind::kHostPath) return make_host_path(volume, hidden);
   if (!stays_inside(volume.name) || volume.name.find('/') != std::string::npos) {
     return fail(Code::kInvalid, fmt::format("volume \"{}\": not a usable name", volume.name));
   }
-  const std::string folder = pod_folder + "/volumes/" + volume.name;
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return io_error("create", folder, error.value());
+  fs::create_directories(pod_folder + "/volumes/" + volume.name, error);
+  if (error) return io_error("create", pod_folder + "/volumes/" + volume.name, error.value());
+  SKIFF_ASSIGN(const std::string folder, shown_path(pod_folder + "/volumes/" + volume.name, {}));
   if (volume.kind == VolumeKind::kEmptyDir) {
     // Containers may run as any user, and the folder is the pod's own.
     if (::chmod(folder.c_str(), 0777) != 0) return io_error("chmod", folder, errno);

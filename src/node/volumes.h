@@ -38,6 +38,10 @@ struct Volume {
 // `environment` gives pod and lookup; its container is not used.
 Result<std::vector<Volume>> plan_volumes(const EnvironmentInput& environment);
 
+// The real path of what a pod is to see of this machine, with no symbolic link in it. An error
+// where it is inside one of the `hidden` folders or above one. It need not exist.
+Result<std::string> shown_path(const std::string& path, const std::vector<std::string>& hidden);
+
 // Makes the volume under the pod's folder and returns the path to mount. Again with other files:
 // swaps them; with the same ones: changes nothing. `hidden` are folders that no pod may mount.
 Result<std::string> make_volume(const std::string& pod_folder, const Volume& volume,

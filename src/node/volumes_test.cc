@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "node/container_setup.h"
+
 namespace skiff::node {
 namespace {
 
@@ -154,6 +156,30 @@ TEST_F(VolumesTest, HostPathsAreCheckedAndSkiffsDataIsHidden) {
     EXPECT_FALSE(host(folder_ + path, "")) << path;
   }
   EXPECT_FALSE(host("/", ""));
+  EXPECT_FALSE(host(folder_ + "/data/made", "DirectoryOrCreate"));
+  EXPECT_FALSE(fs::exists(folder_ + "/data/made")) << "what is refused is not made";
+  fs::create_symlink(folder_ + "/data/file", folder_ + "/dangling");
+  EXPECT_FALSE(host(folder_ + "/dangling", "FileOrCreate"));
+  EXPECT_FALSE(fs::exists(folder_ + "/data/file"));
+}
+
+TEST_F(VolumesTest, AnImageMappingShowsNothingThatAVolumeMayNot) {
+  fs::create_directories(folder_ + "/data/pki");
+  fs::create_directories(folder_ + "/image");
+  fs::create_symlink(folder_ + "/data", folder_ + "/link");
+  const auto mount = [&](const std::string& rootfs, const std::string& source) {
+    node::Setup setup;
+    setup.container = json::object{};
+    setup.spec.rootfs = rootfs;
+    if (!source.empty()) setup.spec.mounts = {{.source = source, .target = "/mnt"}};
+    return mount_volumes(std::move(setup), folder_ + "/pod", {folder_ + "/data"});
+  };
+  EXPECT_TRUE(mount("", folder_ + "/image"));
+  EXPECT_TRUE(mount(folder_ + "/image", ""));
+  for (const std::string& bad : {folder_ + "/data", folder_ + "/link/pki", std::string("/")}) {
+    EXPECT_FALSE(mount("", bad)) << bad;
+    EXPECT_FALSE(mount(bad, "")) << bad;
+  }
 }
 
 TEST_F(VolumesTest, ASubPathCannotLeaveItsVolume) {

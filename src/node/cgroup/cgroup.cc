@@ -20,6 +20,7 @@ namespace skiff::node {
 namespace {
 
 constexpr int kPeriodUs = 100'000;
+constexpr const char* kControllers = "+memory +cpu +pids";
 
 Result<void> put(const std::string& path, const std::string& text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -91,7 +92,8 @@ Cgroups Cgroups::detect(const std::string& root) {
   found.root_ = root;
   if (::access(root.c_str(), W_OK) != 0) return found;
   if (get(root + "/cgroup.controllers").find("memory") != std::string::npos) {
-    found.v2_ = true;
+    // In a container the root may hold processes, and then the kernel lets no controller go down.
+    found.v2_ = put(root + "/cgroup.subtree_control", kControllers).has_value();
     return found;
   }
   for (const char* controller : {"memory", "cpu", "pids"}) {
@@ -116,7 +118,7 @@ Result<void> Cgroups::limit_v2(const std::string& group, const CgroupLimits& lim
   // A controller works in a group only where every group above it hands the controller down.
   std::string above = root_;
   for (const std::string_view part : split(group, '/')) {
-    SKIFF_TRY(put(above + "/cgroup.subtree_control", "+memory +cpu +pids"));
+    SKIFF_TRY(put(above + "/cgroup.subtree_control", kControllers));
     above.append("/").append(part);
   }
   if (limits.memory_bytes > 0) {

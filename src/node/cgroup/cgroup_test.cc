@@ -57,6 +57,15 @@ TEST(Cgroup, Version2LimitsAreWrittenWhereItHasControllers) {
   std::filesystem::remove_all(root);
 }
 
+TEST(Cgroup, Version2IsOfNoUseWhereControllersCannotBeHandedDown) {
+  const std::string root = testing::TempDir() + "/cgroup_busy_" + std::to_string(::getpid());
+  // A folder of that name refuses the write, as the kernel does with EBUSY.
+  std::filesystem::create_directories(root + "/cgroup.subtree_control");
+  std::ofstream(root + "/cgroup.controllers") << "cpu memory pids\n";
+  EXPECT_FALSE(Cgroups::detect(root).usable());
+  std::filesystem::remove_all(root);
+}
+
 TEST(Cgroup, WithoutAMountNothingIsUsable) {
   EXPECT_FALSE(Cgroups::detect("/nonexistent").usable());
 }

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
 
 #include <charconv>
 #include <fstream>
@@ -106,6 +107,20 @@ Result<std::string> first_address(std::string_view cidr) {
   const auto subnet = parse_subnet(cidr);
   if (!subnet) return fail(Code::kInvalid, fmt::format("{} is not an IPv4 network", cidr));
   return format_ip(subnet->base + 1);
+}
+
+bool is_own_address(std::string_view ip) {
+  const auto wanted = parse_ip(ip);
+  ifaddrs* all = nullptr;
+  if (!wanted || ::getifaddrs(&all) != 0) return false;
+  bool found = false;
+  for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    found = ntohl(address->sin_addr.s_addr) == *wanted;
+  }
+  ::freeifaddrs(all);
+  return found;
 }
 
 Result<std::string> AddressPool::take() {

@@ -1,4 +1,5 @@
-// IPv4 networks and the addresses handed to pods. Pure but for reading the machine's routes.
+// IPv4 networks and the addresses handed to pods. Pure but for reading the machine's routes and
+// addresses.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,9 @@ Result<std::string> pick_subnet(const std::vector<std::string>& preferred,
 std::vector<std::string> default_subnets();
 // The first address of a network: the bridge's, where pods find Skiff.
 Result<std::string> first_address(std::string_view cidr);
+
+// Whether the machine has this address on one of its links.
+bool is_own_address(std::string_view ip);
 
 // Hands out the addresses of a network, in turn: one that was given back is not given out again
 // until all others were, so that a peer's stale connection does not reach a stranger.

@@ -46,6 +46,12 @@ TEST(Addresses, ANetworkThatIsRoutedIsNotChosen) {
   EXPECT_EQ(pick_subnet({"10.87.0.0/16"}, "", kRoutes).error().code, Code::kConflict);
 }
 
+TEST(Addresses, OnlyAnAddressOfALinkIsTheMachinesOwn) {
+  EXPECT_TRUE(is_own_address("127.0.0.1"));
+  EXPECT_FALSE(is_own_address("192.0.2.1")) << "kept for documentation";
+  EXPECT_FALSE(is_own_address(""));
+}
+
 TEST(Addresses, APoolHandsOutEachAddressOnceAndInTurn) {
   AddressPool pool(*parse_subnet("10.0.0.0/29"));
   pool.hold("10.0.0.3");

@@ -104,6 +104,17 @@ TEST_F(IsolatedPod, VolumesAreMountedInOrderWithTheirParents) {
   EXPECT_FALSE(std::filesystem::exists("/skiff/deep"));
 }
 
+TEST_F(IsolatedPod, AMountsSourceThatBecameALinkIsRefused) {
+  const std::string volume = *runtime().pod_folder("p1") + "/volumes/data";
+  std::filesystem::create_directories(volume);
+  std::filesystem::create_directory_symlink("/etc", volume + "/sub");
+  start_pod("p1");
+  const auto record = run(
+      "p1", {.name = "main", .argv = {"ls", "/mnt"}, .mounts = {{volume + "/sub", "/mnt", false}}});
+  EXPECT_EQ(record.state, ContainerState::kFailedToStart);
+  EXPECT_NE(record.message.find("symbolic links"), std::string::npos) << record.message;
+}
+
 TEST_F(IsolatedPod, RunsAsTheUserItWasGiven) {
   start_pod("p1");
   EXPECT_EQ(shell("p1", "id -u; id -g; grep NoNewPrivs /proc/self/status; touch /etc/x 2>&1",
@@ -118,7 +129,8 @@ TEST_F(IsolatedPod, AnImagesFilesReplaceTheMachines) {
   }
   std::filesystem::create_directories(root + "/usr");
   start_pod("p1");
-  const std::vector<Mount> libraries = {{"/usr", "/usr", true}, {"/lib64", "/lib64", true}};
+  const std::vector<Mount> libraries = {{"/usr", "/usr", true},
+                                        {std::filesystem::canonical("/lib64"), "/lib64", true}};
   std::filesystem::create_directory_symlink("usr/lib", root + "/lib");
   const auto record = run("p1", {.name = "main",
                                  .rootfs = root,
@@ -163,6 +175,30 @@ TEST_F(IsolatedPod, TooMuchMemoryIsAnOomKill) {
                                  .memory_limit_bytes = 32 << 20});
   EXPECT_EQ(record.exit_code, 137);
   EXPECT_TRUE(record.oom_killed);
+}
+
+TEST_F(IsolatedPod, NoControlGroupIsLeftAfterTheNetworkIsReleased) {
+  ProcessOptions there = options();
+  there.pods_folder = folder() + "/others";
+  there.subnet = "";
+  const std::string uid = "left-" + tag();
+  std::string group;
+  {
+    const auto other = make_process_runtime(there);
+    const auto made = other->start_sandbox({.pod_uid = uid});
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_TRUE(made->ip.starts_with("127.")) << made->ip;
+    ASSERT_TRUE(other->start_container(uid, {.name = "main", .argv = {"sleep", "1000"}}));
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(Cgroups::detect().folder("memory", ""), error)) {
+      if (std::filesystem::exists(entry.path() / ("pod" + uid))) group = entry.path();
+    }
+    EXPECT_FALSE(group.empty());
+    EXPECT_TRUE(other->stop_sandbox(uid));  // its folder stays, for the logs
+  }
+  EXPECT_TRUE(release_network(there));
+  EXPECT_FALSE(std::filesystem::exists(group)) << group;
 }
 
 TEST_F(IsolatedPod, CpuLimitsReachTheKernel) {

@@ -36,6 +36,10 @@ std::uint64_t hash(std::string_view text) {
   return h;
 }
 
+std::string cgroup_name(const ProcessOptions& options) {
+  return fmt::format("skiff-{:08x}", hash(options.pods_folder) & 0xffff'ffffU);
+}
+
 std::string link_name(std::string_view pod_uid) {
   return fmt::format("sk{:012x}", hash(pod_uid) & 0xffff'ffff'ffffU);
 }
@@ -52,6 +56,15 @@ Result<NetworkOptions> network_options(const ProcessOptions& options) {
     network.gateway = *gateway;
   }
   return network;
+}
+
+// Only a socket that is gone or that nobody listens on means a dead shim; any other failure (no
+// free descriptor, no memory) is this process's own trouble, and an error.
+Result<bool> shim_answers(const std::string& folder) {
+  const auto connection = connect_shim(folder);
+  if (connection) return true;
+  if (connection.error().code == Code::kNotFound) return false;
+  return std::unexpected(connection.error());
 }
 
 class ProcessRuntime : public Runtime {
@@ -73,7 +86,9 @@ class ProcessRuntime : public Runtime {
 
  private:
   std::string folder_of(std::string_view pod_uid) const;
-  Result<SandboxFile> read_sandbox(std::string_view pod_uid) const;
+  // Nothing where there is no file or, after a power loss, no whole one. An error says nothing
+  // about the pod: the file is there but this process cannot read it now.
+  Result<std::optional<SandboxFile>> read_sandbox(std::string_view pod_uid) const;
   void adopt();
   void set_up_network();
   void tell(std::string sentence) const;
@@ -84,7 +99,7 @@ class ProcessRuntime : public Runtime {
   Result<void> join_network(const SandboxFile& file, const std::string& folder);
   // What a pod holds outside of its folder and its shim.
   void release_machine(const SandboxFile& file);
-  void end_shim(const std::string& folder);
+  Result<void> end_shim(const std::string& folder);
   // Writes down how the containers of a shim that is gone ended.
   void record_loss(std::string_view pod_uid);
   void heard(const std::string& pod_uid, bool gone);
@@ -107,7 +122,7 @@ class ProcessRuntime : public Runtime {
 ProcessRuntime::ProcessRuntime(ProcessOptions options)
     : options_(std::move(options)),
       privileged_(options_.privileged && ::geteuid() == 0),
-      cgroup_(fmt::format("skiff-{:08x}", hash(options_.pods_folder) & 0xffff'ffffU)) {
+      cgroup_(cgroup_name(options_)) {
   SKIFF_CHECK(options_.pods_folder.starts_with("/"), "the pods' folder must be absolute");
   (void)make_folders(options_.pods_folder);
   if (privileged_) {
@@ -129,6 +144,7 @@ ProcessRuntime::~ProcessRuntime() {
 }
 
 void ProcessRuntime::set_up_network() {
+  if (options_.subnet.empty()) return;
   auto network = network_options(options_);
   const Result<void> made =
       network ? ensure_bridge(*network) : Result<void>(std::unexpected(network.error()));
@@ -145,10 +161,10 @@ void ProcessRuntime::set_up_network() {
 
 void ProcessRuntime::adopt() {
   for (const std::string& uid : list()) {
-    const auto file = read_sandbox(uid);
-    if (!file || file->stopped) continue;
-    if (pool_) pool_->hold(file->ip);
-    loopback_.hold(file->ip);
+    const auto read = read_sandbox(uid);
+    if (!read || !*read || (*read)->stopped) continue;
+    if (pool_) pool_->hold((*read)->ip);
+    loopback_.hold((*read)->ip);
     // A shim that is gone is found out by inspect().
     (void)watch_->add(uid, folder_of(uid));
   }
@@ -162,10 +178,15 @@ std::string ProcessRuntime::folder_of(std::string_view pod_uid) const {
   return fmt::format("{}/{}", options_.pods_folder, pod_uid);
 }
 
-Result<SandboxFile> ProcessRuntime::read_sandbox(std::string_view pod_uid) const {
-  SKIFF_ASSIGN(const std::string text, read_file(folder_of(pod_uid) + "/sandbox.json"));
-  SKIFF_ASSIGN(const json::value parsed, json::parse(text));
-  return sandbox_from_json(parsed);
+Result<std::optional<SandboxFile>> ProcessRuntime::read_sandbox(std::string_view pod_uid) const {
+  const auto text = read_file(folder_of(pod_uid) + "/sandbox.json");
+  if (!text && text.error().code == Code::kNotFound) return std::nullopt;
+  if (!text) return std::unexpected(text.error());
+  const auto parsed = json::parse(*text);
+  if (!parsed) return std::nullopt;
+  auto file = sandbox_from_json(*parsed);
+  if (!file) return std::nullopt;
+  return std::move(*file);
 }
 
 SandboxFile ProcessRuntime::plan(const SandboxSpec& spec) const {
@@ -187,13 +208,16 @@ void ProcessRuntime::release_address(const std::string& ip) {
 
 Result<SandboxRecord> ProcessRuntime::start_sandbox(const SandboxSpec& spec) {
   SKIFF_ASSIGN(const std::string folder, pod_folder(spec.pod_uid));
-  const auto before = read_sandbox(spec.pod_uid);
+  SKIFF_ASSIGN(const auto before, read_sandbox(spec.pod_uid));
   const bool held = before && !before->stopped;
-  if (held && connect_shim(folder)) {
+  SKIFF_ASSIGN(const bool answers, shim_answers(folder));
+  if (held && answers) {
     // A Skiff that died in the middle may have left the network unfinished.
     SKIFF_TRY(join_network(*before, folder));
     return inspect(spec.pod_uid);
   }
+  // One whose file was lost: nobody knows what it holds, and two at once must not be.
+  if (answers) SKIFF_TRY(end_shim(folder));
   if (held) {
     record_loss(spec.pod_uid);
     release_machine(*before);
@@ -205,7 +229,8 @@ Result<SandboxRecord> ProcessRuntime::start_sandbox(const SandboxSpec& spec) {
     SKIFF_ASSIGN(file.ip, take_address(file));
   }
   if (const auto launched = launch(file, folder); !launched) {
-    end_shim(folder);
+    // One that cannot be reached now stays as it is, and the next try finds it.
+    if (!end_shim(folder)) return std::unexpected(launched.error());
     release_machine(file);
     release_address(file.ip);
     file.stopped = true;
@@ -257,17 +282,18 @@ Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {
     return fail(Code::kNotFound, fmt::format("there is no pod {} on this machine", pod_uid));
   }
   SandboxRecord record{.pod_uid = std::string(pod_uid)};
-  const auto file = read_sandbox(pod_uid);
+  SKIFF_ASSIGN(const auto file, read_sandbox(pod_uid));
+  SKIFF_ASSIGN(const bool answers, shim_answers(folder));
   if (!file) {
     // Only its folder was asked for so far, or a power loss took the file; records are synced.
-    record_loss(pod_uid);
+    if (!answers) record_loss(pod_uid);
     record.containers = read_records(folder);
     return record;
   }
   record.pod_ns = file->spec.pod_ns;
   record.pod_name = file->spec.pod_name;
   record.ip = file->ip;
-  record.alive = !file->stopped && connect_shim(folder).has_value();
+  record.alive = !file->stopped && answers;
   if (!record.alive && !file->stopped) record_loss(pod_uid);
   record.containers = read_records(folder);
   return record;
@@ -276,7 +302,7 @@ Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {
 void ProcessRuntime::record_loss(std::string_view pod_uid) {
   const std::lock_guard lock(loss_mutex_);
   const auto file = read_sandbox(pod_uid);
-  const bool same_boot = file && file->boot == boot_;
+  const bool same_boot = file && *file && (*file)->boot == boot_;
   const std::string folder = folder_of(pod_uid);
   for (ContainerRecord& record : read_records(folder)) {
     if (record.state != ContainerState::kRunning) continue;
@@ -291,15 +317,15 @@ void ProcessRuntime::record_loss(std::string_view pod_uid) {
   }
 }
 
-void ProcessRuntime::end_shim(const std::string& folder) {
+Result<void> ProcessRuntime::end_shim(const std::string& folder) {
   const auto connection = connect_shim(folder);
-  if (!connection) return;
-  const auto pid = shim_pid(*connection);
-  const auto stopped = ask_shim(folder, {{"op", "stop"}}, kPatience);
-  if (!pid) return;
+  if (!connection && connection.error().code == Code::kNotFound) return {};
+  if (!connection) return std::unexpected(connection.error());
+  SKIFF_ASSIGN(const pid_t pid, shim_pid(*connection));
   // Its containers die with it.
-  if (!stopped) ::kill(*pid, SIGKILL);
-  (void)wait_for_end(*pid, kPatience);
+  if (!ask_shim(folder, {{"op", "stop"}}, kPatience)) ::kill(pid, SIGKILL);
+  (void)wait_for_end(pid, kPatience);
+  return {};
 }
 
 void ProcessRuntime::release_machine(const SandboxFile& file) {
@@ -310,12 +336,12 @@ void ProcessRuntime::release_machine(const SandboxFile& file) {
 Result<void> ProcessRuntime::stop_sandbox(std::string_view pod_uid) {
   const std::string folder = folder_of(pod_uid);
   if (::access(folder.c_str(), F_OK) != 0) return {};
-  auto file = read_sandbox(pod_uid);
+  SKIFF_ASSIGN(auto file, read_sandbox(pod_uid));
   // A file lost with the power: what it described ended with it, but the folder is still full.
   if (!file) file = plan({.pod_uid = std::string(pod_uid)});
   if (file->stopped) return {};
   watch_->remove(file->spec.pod_uid);
-  end_shim(folder);
+  SKIFF_TRY(end_shim(folder));
   record_loss(pod_uid);
   release_machine(*file);
   static const std::set<std::string> kKept = {"logs", "state", "sandbox.json"};
@@ -381,6 +407,11 @@ std::unique_ptr<Runtime> make_process_runtime(ProcessOptions options) {
 }
 
 Result<void> release_network(const ProcessOptions& options) {
+  // The kernel refuses while a process is inside, which is right.
+  if (const Cgroups cgroups = Cgroups::detect(); cgroups.usable()) {
+    (void)cgroups.remove(cgroup_name(options));
+  }
+  if (options.subnet.empty()) return {};
   SKIFF_ASSIGN(const NetworkOptions network, network_options(options));
   return remove_network(network);
 }

@@ -12,10 +12,11 @@
 namespace skiff::node {
 
 struct ProcessOptions {
-  std::string pods_folder = {};       // absolute
-  std::string skiff_binary = {};      // run as: BINARY shim POD-FOLDER
-  std::string bridge = "skiff0";      // two data directories on one machine need two names
-  std::string subnet = {};            // CIDR, as pick_subnet() chose it; kept over restarts
+  std::string pods_folder = {};   // absolute
+  std::string skiff_binary = {};  // run as: BINARY shim POD-FOLDER
+  std::string bridge = "skiff0";  // two data directories on one machine need two names
+  // CIDR, as pick_subnet() chose it; kept over restarts. Empty: pods share the machine's network.
+  std::string subnet = {};
   std::string gateway = {};           // empty: the subnet's first address
   std::string node_ip = "127.0.0.1";  // the address of pods on the machine's own network
   bool privileged = true;             // use root's rights where we have them
@@ -27,7 +28,8 @@ struct ProcessOptions {
 // Makes the bridge, and takes over every pod that is in the folder.
 std::unique_ptr<Runtime> make_process_runtime(ProcessOptions options);
 
-// Removes the bridge and the masquerading rule; for when no pod is left and none will come.
+// Removes the bridge, the masquerading rule and the pods' empty control group; for when no pod is
+// left and none will come.
 Result<void> release_network(const ProcessOptions& options);
 
 }  // namespace skiff::node

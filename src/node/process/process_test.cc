@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -101,6 +102,40 @@ TEST_P(AnyPod, SigkillEndsEveryProcessEvenOneThatTurnedIntoADaemon) {
   ASSERT_TRUE(runtime().signal("p1", "main", SIGKILL));
   EXPECT_EQ(wait_exit("p1", "main").exit_code, 137);
   EXPECT_EQ(processes_named(mark), 0);
+}
+
+// Leaves room for `free` more descriptors.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int free) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(next + free);
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST_P(AnyPod, WantOfDescriptorsIsNotTheDeathOfAShim) {
+  start_pod("p1");
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main", .argv = {"sleep", "1000"}}));
+  // With none its file cannot be read, with one its socket cannot be reached.
+  for (const int free : {0, 1}) {
+    const FewDescriptors few(free);
+    EXPECT_FALSE(runtime().inspect("p1")) << free;
+    EXPECT_FALSE(runtime().start_sandbox({.pod_uid = "p1"})) << free;
+    EXPECT_FALSE(runtime().stop_sandbox("p1")) << free;
+  }
+  const auto sandbox = runtime().inspect("p1");
+  ASSERT_TRUE(sandbox);
+  EXPECT_TRUE(sandbox->alive);
+  ASSERT_EQ(sandbox->containers.size(), 1U);
+  EXPECT_EQ(sandbox->containers[0].state, ContainerState::kRunning);
 }
 
 TEST_P(AnyPod, AProgramThatIsNotThereFailsWithASentence) {

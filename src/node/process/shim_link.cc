@@ -100,6 +100,8 @@ Result<Fd> connect_shim(const std::string& pod_folder) {
   fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/shim.sock",
                    folder.get());
   if (::connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    // A socket that nobody listens on is as good as none.
+    if (errno == ECONNREFUSED) errno = ENOENT;
     return os_failure("the pod's shim does not answer");
   }
   return connection;

@@ -18,7 +18,8 @@ namespace skiff::node {
 
 // Starts the shim of a pod and waits until it is ready.
 Result<void> spawn_shim(const std::string& binary, const std::string& pod_folder);
-// An error where no shim listens: a dead process has no open socket.
+// kNotFound where no shim listens: a dead process has no open socket. Any other error says nothing
+// about the shim.
 Result<Fd> connect_shim(const std::string& pod_folder);
 // The process at the other end.
 Result<pid_t> shim_pid(const Fd& connection);

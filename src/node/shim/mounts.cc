@@ -90,6 +90,24 @@ Result<Fd> open_in_root(int root, const std::string& path, Missing missing) {
   return at;
 }
 
+Result<Fd> open_resolved(const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  Fd found(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  if (!found.valid()) return os_failure(path);
+  return found;
+}
+
+Result<void> bind_fd(const Fd& from, const std::string& source, int target,
+                     const MountFlags& flags) {
+  const unsigned depth = flags.recursive ? AT_RECURSIVE : 0;
+  const Fd tree(
+      ::open_tree(from.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | depth));
+  if (!tree.valid()) return os_failure(source);
+  return attach(tree, target, flags, source);
+}
+
 Result<void> bind_at(const std::string& source, int target, const MountFlags& flags) {
   const unsigned depth = flags.recursive ? AT_RECURSIVE : 0;
   const Fd tree(::open_tree(AT_FDCWD, source.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | depth));

@@ -24,6 +24,13 @@ struct MountFlags {
   bool recursive = true;  // of a bind: with what is mounted below
 };
 
+// `path` with no symbolic link in it, as it was when Skiff resolved it: what a pod turned into a
+// link since then is an error. Mounting at all needs a newer kernel than openat2, so there is no
+// other way for those without it.
+Result<Fd> open_resolved(const std::string& path);
+// Binds what the descriptor stands for; `source` is for messages.
+Result<void> bind_fd(const Fd& from, const std::string& source, int target,
+                     const MountFlags& flags);
 Result<void> bind_at(const std::string& source, int target, const MountFlags& flags);
 using MountOptions = std::vector<std::pair<std::string, std::string>>;
 Result<void> mount_at(const std::string& type, const MountOptions& options, int target,

@@ -156,15 +156,24 @@ Result<void> mount_proc_and_sys(int root, bool own_network) {
 
 Result<void> bind_into(int root, const std::string& source, const std::string& target,
                        const MountFlags& flags) {
+  SKIFF_ASSIGN(const Fd from, open_resolved(source));
   struct stat info{};
-  if (::stat(source.c_str(), &info) != 0) return os_failure(source);
+  if (::fstat(from.get(), &info) != 0) return os_failure(source);
   const Missing kind = S_ISDIR(info.st_mode) ? Missing::kMakeFolder : Missing::kMakeFile;
   SKIFF_ASSIGN(const Fd place, open_in_root(root, target, kind));
-  return bind_at(source, place.get(), flags);
+  return bind_fd(from, source, place.get(), flags);
+}
+
+// Skiff's own folder may have been given by a path with links.
+std::string real_path(const std::string& path) {
+  char* real = ::realpath(path.c_str(), nullptr);
+  const std::string out = real == nullptr ? path : real;
+  std::free(real);
+  return out;
 }
 
 Result<void> mount_own_places(int root, const RootRequest& request) {
-  const std::string& pod = request.pod_folder;
+  const std::string pod = real_path(request.pod_folder);
   SKIFF_TRY(bind_into(root, pod + "/tmp", "/tmp", {.no_devices = true}));
   for (const char* name : {"hostname", "hosts", "resolv.conf"}) {
     const std::string source = fmt::format("{}/etc/{}", pod, name);
@@ -172,7 +181,7 @@ Result<void> mount_own_places(int root, const RootRequest& request) {
     SKIFF_TRY(bind_into(root, source, fmt::format("/etc/{}", name), {}));
   }
   SKIFF_TRY(bind_into(root, request.termination_file, "/dev/termination-log", {}));
-  if (!request.container.rootfs.empty()) return {};
+  // In an image's files too, which may be a tree of the machine.
   for (const std::string& folder : request.sandbox.masked) {
     // Where the path goes through a link, its end is what must be covered.
     char* real = ::realpath(folder.c_str(), nullptr);
