@@ -40,6 +40,12 @@ Result<std::vector<store::EntryPtr>> snapshot_at(const store::Store& store,
                                                  std::string_view resource, std::string_view ns,
                                                  store::Revision revision);
 
+// The objects of a resource for somebody outside: as of the newest visible revision, so that a disk
+// that refuses writes does not keep what is already known from being read. As of the newest commit
+// only where `not_older_than` demands it; the answer must then be held.
+store::Listing list_visible(const store::Store& store, std::string_view resource,
+                            std::string_view ns, store::Revision not_older_than);
+
 Result<store::Revision> parse_revision(std::string_view text);
 // kTimeout ("Too large resource version") where the store has not come so far.
 Result<void> check_reached(const store::Store& store, store::Revision revision);

@@ -162,7 +162,11 @@ http::Response Server::answer_resource(const http::Request& request, const http:
   const store::Key key{.resource = kind->resource().key(), .ns = route.ns, .name = route.name};
   if (route.subresource == "log") {
     const store::EntryPtr pod = store_.get(key);
-    if (!pod) return error_response(not_found(kind->resource(), route.name));
+    if (!pod) {
+      http::Response response = error_response(not_found(kind->resource(), route.name));
+      hold_until_visible(store_, store_.revision(), response);
+      return response;
+    }
     http::Response response = serve_logs(options_.pod_streams, *pod->value(), url, clock_.now());
     hold_until_visible(store_, pod->revision(), response);
     return response;

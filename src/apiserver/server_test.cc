@@ -108,6 +108,27 @@ TEST(Create, TwiceIsAlreadyExists) {
   EXPECT_EQ(text(answer, {"reason"}), "AlreadyExists");
 }
 
+TEST(Write, RefusalWaitsForTheStateItTellsOf) {
+  World world;
+  const json::value old = world.call("POST", World::pods(), world.pod("old")).second;
+  world.call("POST", World::pods(), world.pod("gone"));
+  world.server->handle(world.request("POST", World::pods(), world.pod("a")));
+  world.server->handle(world.request("DELETE", World::pods("/gone")));
+  world.server->handle(world.request("PATCH", World::pods("/old"),
+                                     R"({"metadata":{"labels":{"x":"y"}}})",
+                                     "application/merge-patch+json"));
+  const http::Request cases[] = {world.request("POST", World::pods(), world.pod("a")),
+                                 world.request("DELETE", World::pods("/gone")),
+                                 world.request("PUT", World::pods("/old"), json::serialize(old))};
+  const int statuses[] = {409, 404, 409};
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(cases[i].method);
+    const http::Response response = world.server->handle(cases[i]);
+    EXPECT_EQ(response.status, statuses[i]) << response.body;
+    EXPECT_EQ(response.after_revision, world.store->revision());
+  }
+}
+
 TEST(Create, DryRunWritesNothing) {
   World world;
   const store::Revision before = world.store->revision();

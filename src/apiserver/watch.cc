@@ -273,7 +273,7 @@ http::Response Watches::open(std::shared_ptr<const KindTable> kinds, const View&
   if (only_changes) {
     stream->start_after(*asked);
   } else {
-    store::Listing listing = store_.list(resource, ns);
+    store::Listing listing = list_visible(store_, resource, ns, *asked);
     if (from_now) listing.entries.clear();
     hold_until_visible(store_, listing.revision, response);
     stream->start_with(std::move(listing), initial);
