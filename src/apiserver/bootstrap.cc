@@ -4,9 +4,6 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
-                                            "kube-node-lease", "skiff-system"};
-
 client::Write create(api::Resource resource, std::string ns, json::value body) {
   return {.verb = client::Verb::kCreate,
           .resource = std::move(resource),
@@ -31,7 +28,7 @@ json::value kubernetes_service(int port) {
 
 Result<void> Server::bootstrap() {
   std::vector<client::Write> writes;
-  for (std::string_view name : kNamespaces) {
+  for (std::string_view name : kPermanentNamespaces) {
     if (store_.get({.resource = "namespaces", .name = std::string(name)})) continue;
     writes.push_back(
         create({.version = "v1", .plural = "namespaces", .kind = "Namespace", .namespaced = false},

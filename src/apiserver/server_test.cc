@@ -302,6 +302,19 @@ TEST(Delete, ChecksPreconditions) {
   EXPECT_NE(text(answer, {"message"}).find("UID in precondition: other"), std::string::npos);
 }
 
+TEST(Delete, LeavesTheServersOwnNamespaces) {
+  World world;
+  for (std::string_view name : kPermanentNamespaces) {
+    SCOPED_TRACE(name);
+    const std::string target = "/api/v1/namespaces/" + std::string(name);
+    const auto [status, answer] = world.call("DELETE", target);
+    EXPECT_EQ(status, 403);
+    EXPECT_EQ(text(answer, {"message"}), "namespaces \"" + std::string(name) +
+                                             "\" is forbidden: this namespace may not be deleted");
+    EXPECT_FALSE(api::deleting(world.call("GET", target).second));
+  }
+}
+
 TEST(Delete, EmptiesASelectedCollection) {
   World world;
   world.call("POST", World::pods(), world.pod("a", R"(,"labels":{"t":"1"})"));
