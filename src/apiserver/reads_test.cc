@@ -221,6 +221,17 @@ TEST(Watch, BeginsWithTheStateWhereNoRevisionIsGiven) {
   EXPECT_EQ(drain(world, *response.stream), (Words{"ADDED p0", "ADDED p1"}));
 }
 
+TEST(Watch, OfANameIsOfOneObject) {
+  World world;
+  add_pods(world, 2);
+  const http::Response response =
+      world.server->handle(world.request("GET", World::pods("/p1?watch=1")));
+  ASSERT_NE(response.stream, nullptr) << response.body;
+  world.call("POST", World::pods(), world.pod("x"));
+  world.call("DELETE", World::pods("/p1"));
+  EXPECT_EQ(drain(world, *response.stream), (Words{"ADDED p1", "DELETED p1"}));
+}
+
 TEST(Watch, TurnsTheEndOfAMatchIntoADeletion) {
   World world;
   const http::Response response =

@@ -99,6 +99,12 @@ TEST(Create, WarnsAboutUnknownFieldsAndPrunesThem) {
   EXPECT_EQ(json::find(answer, {"dat"}), nullptr);
 }
 
+TEST(Create, IsNotAllowedOnAnObject) {
+  World world;
+  EXPECT_EQ(world.call("POST", World::pods("/a"), world.pod("a")).first, 405);
+  EXPECT_EQ(world.call("GET", World::pods("/a")).first, 404);
+}
+
 TEST(Create, TwiceIsAlreadyExists) {
   World world;
   world.call("POST", World::pods(), world.pod("a"));
