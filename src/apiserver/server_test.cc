@@ -373,6 +373,16 @@ TEST(Definitions, AreServedAtOnce) {
   EXPECT_EQ(world.server->kinds()->by_key("boats.sea.example.org"), nullptr);
 }
 
+TEST(Metrics, CountWhateverMethodsClientsInvent) {
+  World world;
+  for (int i = 0; i < 300; ++i) world.call("X" + std::to_string(i), "/version");
+  world.call("GET", "/version");
+  world.call("GET", "/metrics");
+  EXPECT_NE(world.last.body.find(R"({verb="other",code="405"} 300)"), std::string::npos)
+      << world.last.body;
+  EXPECT_NE(world.last.body.find(R"({verb="get",code="200"} 1)"), std::string::npos);
+}
+
 TEST(Transact, IsAllOrNone) {
   World world;
   const api::Resource maps{.version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
