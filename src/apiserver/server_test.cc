@@ -383,6 +383,23 @@ TEST(Metrics, CountWhateverMethodsClientsInvent) {
   EXPECT_NE(world.last.body.find(R"({verb="get",code="200"} 1)"), std::string::npos);
 }
 
+TEST(Bootstrap, FollowsAnotherPort) {
+  World world;
+  const auto port = [&] {
+    const json::value service =
+        world.call("GET", "/api/v1/namespaces/default/services/kubernetes").second;
+    return json::get_int(json::get_array(service, {"spec", "ports"}).at(0), {"targetPort"});
+  };
+  EXPECT_EQ(port(), 7443);
+  Server moved(*world.store, api::builtin_kinds(), world.registry, world.clock, 8,
+               {.api_port = 9443});
+  ASSERT_TRUE(moved.bootstrap());
+  EXPECT_EQ(port(), 9443);
+  const store::Revision before = world.store->revision();
+  ASSERT_TRUE(moved.bootstrap());
+  EXPECT_EQ(world.store->revision(), before) << "nothing to do the second time";
+}
+
 TEST(Transact, IsAllOrNone) {
   World world;
   const api::Resource maps{.version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
