@@ -150,22 +150,34 @@ Result<View> View::of(const ServedKind& kind, const http::Request& request, cons
   return view;
 }
 
-json::value View::converted(const json::value& stored) const {
-  json::value object = stored;
-  if (kind->converts()) object.as_object()["apiVersion"] = kind->resource().api_version();
-  return object;
+bool View::as_stored(const store::Entry& entry) const {
+  if (wanted.shape != Shape::kObject) return false;
+  if (!kind->custom) return !kind->converts();
+  const std::string version = kind->resource().api_version();
+  // Most objects tell their version first, so that nothing need be parsed.
+  if (entry.bytes().starts_with(fmt::format(R"({{"apiVersion":"{}")", version))) return true;
+  return api::api_version(*entry.value()) == version;
+}
+
+const json::value& View::converted(const json::value& stored, json::value& room) const {
+  const std::string version = kind->resource().api_version();
+  if (api::api_version(stored) == version) return stored;
+  room = stored;
+  room.as_object()["apiVersion"] = version;
+  return room;
 }
 
 std::string View::render(const json::value& stored, Time now) const {
+  json::value room;
   switch (wanted.shape) {
     case Shape::kObject:
-      return json::serialize(converted(stored));
+      return json::serialize(converted(stored, room));
     case Shape::kPartialMetadata:
       return json::serialize(partial_metadata(stored, wanted.version));
     case Shape::kTable:
       break;
   }
-  const json::value object = converted(stored);
+  const json::value& object = converted(stored, room);
   return json::serialize(
       json::object{{"kind", "Table"},
                    {"apiVersion", "meta.k8s.io/" + wanted.version},
@@ -175,7 +187,7 @@ std::string View::render(const json::value& stored, Time now) const {
 }
 
 std::string View::render(const store::Entry& entry, Time now) const {
-  return as_stored() ? entry.bytes() : render(*entry.value(), now);
+  return as_stored(entry) ? entry.bytes() : render(*entry.value(), now);
 }
 
 Result<store::Revision> parse_revision(std::string_view text) {
@@ -321,7 +333,9 @@ http::Response list_objects(const store::Store& store, const View& view, const S
     if (taken++ > 0) items += ',';
     last = &key;
     if (view.wanted.shape == Shape::kTable) {
-      items += json::serialize(table_row(*view.kind, view.converted(*entry->value()), view.rows,
+      const Object object = entry->value();
+      json::value room;
+      items += json::serialize(table_row(*view.kind, view.converted(*object, room), view.rows,
                                          view.wanted.version, now));
     } else {
       items += view.render(*entry, now);

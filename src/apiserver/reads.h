@@ -21,9 +21,11 @@ struct View {
 
   static Result<View> of(const ServedKind& kind, const http::Request& request,
                          const http::Url& url);
-  // The stored bytes can be sent as they are.
-  bool as_stored() const { return wanted.shape == Shape::kObject && !kind->converts(); }
-  json::value converted(const json::value& stored) const;  // apiVersion of this endpoint
+  // The stored bytes can be sent as they are. Decided for each entry: a definition may have named
+  // another version for storage when it was written.
+  bool as_stored(const store::Entry& entry) const;
+  // The object in the version of this endpoint: itself, or a copy that is put into `room`.
+  const json::value& converted(const json::value& stored, json::value& room) const;
   // One object alone, in this view.
   std::string render(const store::Entry& entry, Time now) const;
   std::string render(const json::value& stored, Time now) const;

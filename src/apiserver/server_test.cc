@@ -400,6 +400,59 @@ TEST(Bootstrap, FollowsAnotherPort) {
   EXPECT_EQ(world.store->revision(), before) << "nothing to do the second time";
 }
 
+TEST(Definitions, ShowEachObjectInTheVersionAskedFor) {
+  World world;
+  const std::string definition =
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boats.sea.example.org";
+  world.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+             std::string(kBoats));
+  const auto boats = [](std::string_view version, std::string_view rest = "") {
+    return "/apis/sea.example.org/" + std::string(version) + "/namespaces/default/boats" +
+           std::string(rest);
+  };
+  world.call("POST", boats("v1"), R"({"metadata":{"name":"a"},"spec":{"crew":1}})");
+  json::value crd = world.call("GET", definition).second;
+  json::array& versions = crd.at("spec").at("versions").as_array();
+  json::value second = versions[0];
+  versions[0].as_object()["storage"] = false;
+  second.as_object()["name"] = "v2";
+  versions.push_back(second);
+  crd.at("spec").at("names").as_object()["shortNames"] = json::array{"bo"};
+  const auto [status, changed] = world.call("PUT", definition, json::serialize(crd));
+  ASSERT_EQ(status, 200) << world.last.body;
+  EXPECT_EQ(json::strings(json::get_array(changed, {"status", "storedVersions"})),
+            (std::vector<std::string>{"v1", "v2"}));
+  EXPECT_EQ(json::strings(json::get_array(changed, {"status", "acceptedNames", "shortNames"})),
+            (std::vector<std::string>{"bo"}));
+
+  world.call("POST", boats("v2"), R"({"metadata":{"name":"b"},"spec":{"crew":1}})");
+  for (std::string_view version : {"v1", "v2"}) {
+    const std::string shown = "sea.example.org/" + std::string(version);
+    for (std::string_view name : {"/a", "/b"}) {
+      SCOPED_TRACE(shown + std::string(name));
+      EXPECT_EQ(api::api_version(world.call("GET", boats(version, name)).second), shown);
+    }
+    const json::value list = world.call("GET", boats(version)).second;
+    for (const json::value& item : json::get_array(list, {"items"})) {
+      EXPECT_EQ(api::api_version(item), shown);
+    }
+  }
+  // Moving to the new storage version is no change of the spec.
+  const json::value moved =
+      world
+          .call("PATCH", boats("v2", "/a"), R"({"metadata":{"labels":{"x":"y"}}})",
+                "application/merge-patch+json")
+          .second;
+  EXPECT_EQ(json::get_int(moved, {"metadata", "generation"}), 1);
+
+  crd = changed;
+  crd.at("spec").as_object()["scope"] = "Cluster";
+  EXPECT_EQ(world.call("PUT", definition, json::serialize(crd)).first, 422);
+  EXPECT_NE(world.last.body.find("spec.scope: Invalid value: \\\"Cluster\\\": field is immutable"),
+            std::string::npos)
+      << world.last.body;
+}
+
 TEST(Transact, IsAllOrNone) {
   World world;
   const api::Resource maps{.version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
