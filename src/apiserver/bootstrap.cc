@@ -4,9 +4,6 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
-                                            "kube-node-lease", "skiff-system"};
-
 client::Write create(api::Resource resource, std::string ns, json::value body) {
   return {.verb = client::Verb::kCreate,
           .resource = std::move(resource),
@@ -14,33 +11,49 @@ client::Write create(api::Resource resource, std::string ns, json::value body) {
           .body = std::move(body)};
 }
 
+json::array kubernetes_ports(int port) {
+  return {
+      json::object{{"name", "https"}, {"port", 443}, {"protocol", "TCP"}, {"targetPort", port}}};
+}
+
 json::value kubernetes_service(int port) {
   return json::object{
       {"metadata",
        {{"name", "kubernetes"},
         {"labels", {{"component", "apiserver"}, {"provider", "kubernetes"}}}}},
-      {"spec",
-       {{"type", "ClusterIP"},
-        {"clusterIP", "None"},
-        {"ports",
-         json::array{json::object{
-             {"name", "https"}, {"port", 443}, {"protocol", "TCP"}, {"targetPort", port}}}}}}};
+      {"spec", {{"type", "ClusterIP"}, {"clusterIP", "None"}, {"ports", kubernetes_ports(port)}}}};
+}
+
+bool points_to(const json::value& service, int port) {
+  const json::array& ports = json::get_array(service, {"spec", "ports"});
+  return ports.size() == 1 && json::get_int(ports[0], {"targetPort"}) == port;
 }
 
 }  // namespace
 
 Result<void> Server::bootstrap() {
   std::vector<client::Write> writes;
-  for (std::string_view name : kNamespaces) {
+  for (std::string_view name : kPermanentNamespaces) {
     if (store_.get({.resource = "namespaces", .name = std::string(name)})) continue;
     writes.push_back(
         create({.version = "v1", .plural = "namespaces", .kind = "Namespace", .namespaced = false},
                "", json::object{{"metadata", {{"name", json::string(name)}}}}));
   }
-  const bool services = kinds()->by_key("services") != nullptr;
-  if (services && !store_.get({.resource = "services", .ns = "default", .name = "kubernetes"})) {
-    writes.push_back(create({.version = "v1", .plural = "services", .kind = "Service"}, "default",
-                            kubernetes_service(options_.api_port)));
+  if (kinds()->by_key("services") != nullptr) {
+    const api::Resource services{.version = "v1", .plural = "services", .kind = "Service"};
+    const store::EntryPtr service =
+        store_.get({.resource = "services", .ns = "default", .name = "kubernetes"});
+    if (!service) {
+      writes.push_back(create(services, "default", kubernetes_service(options_.api_port)));
+    } else if (!points_to(*service->value(), options_.api_port)) {
+      // The server was started on another port than the last time.
+      writes.push_back(
+          {.verb = client::Verb::kMergePatch,
+           .resource = services,
+           .ns = "default",
+           .name = "kubernetes",
+           .body = json::object{{"spec", {{"ports", kubernetes_ports(options_.api_port)}}}}});
+    }
   }
   if (writes.empty()) return {};
   const auto results = transact(writes);

@@ -63,19 +63,30 @@ bool Collector::step(const store::Key& key) {
 bool Collector::expire_events() {
   bool did = false;
   const Time now = clock_.now();
+  std::set<std::pair<Time, store::Key>> again;  // the disk refused, or somebody was quicker
   while (!expiries_.empty() && expiries_.begin()->first <= now) {
     const store::Key key = expiries_.begin()->second;
-    const std::string uid = nodes_.at(key).uid;
-    expiries_.erase(expiries_.begin());
-    nodes_.at(key).expires = Time::max();
-    if (remove(key, uid, "Background")) did = true;
+    const auto due = expiries_.extract(expiries_.begin());
+    if (remove(key, nodes_.at(key).uid, "Background")) {
+      nodes_.at(key).expires = Time::max();
+      did = true;
+    } else {
+      again.insert(due.value());
+    }
   }
+  expiries_.merge(again);
   return did;
 }
 
 bool Collector::owner_lives(const store::Key& key, const Owner& owner) const {
   const auto found = by_uid_.find(owner.uid);
-  if (found == by_uid_.end()) return false;
+  if (found == by_uid_.end()) {
+    // Whether an owner of a kind that nobody serves here exists, somebody else must know: its
+    // dependents are not ours to remove.
+    return !owner.gone && std::ranges::none_of(kinds_()->all(), [&](const auto& kind) {
+      return kind->resource().group == owner.group && kind->resource().kind == owner.kind;
+    });
+  }
   // An owner in another namespace is none.
   return found->second.ns.empty() || found->second.ns == key.ns;
 }

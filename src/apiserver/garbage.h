@@ -34,7 +34,10 @@ class Collector {
  private:
   struct Owner {
     std::string uid = {};
+    std::string group = {};
+    std::string kind = {};
     bool blocks = false;
+    bool gone = false;  // it was seen, and seen to go
   };
   struct Node {
     std::string uid = {};
@@ -49,6 +52,7 @@ class Collector {
   void rescan(const std::string& resource);
   void upsert(const store::Entry& entry);
   void erase(const store::Key& key);
+  void forget_dependent(const store::Key& key, const Owner& owner);
   void touch_holders(const store::Key& key, const Node& node);
 
   bool step(const store::Key& key);

@@ -1,4 +1,6 @@
 // The collector's index: how it follows the store.
+#include <algorithm>
+
 #include "api/meta.h"
 #include "apiserver/garbage.h"
 
@@ -17,6 +19,11 @@ Time expiry_of(const json::value& event) {
     if (const auto time = api::time_at(event, path)) return *time + kEventLife;
   }
   return Time::max();
+}
+
+std::string group_of(std::string_view api_version) {
+  const std::size_t slash = api_version.find('/');
+  return std::string(slash == std::string_view::npos ? "" : api_version.substr(0, slash));
 }
 
 }  // namespace
@@ -66,6 +73,8 @@ void Collector::upsert(const store::Entry& entry) {
   for (const json::value& owner : json::get_array(*object, {"metadata", "ownerReferences"})) {
     node.owners.push_back(
         {.uid = std::string(json::get_string(owner, {"uid"})),
+         .group = group_of(json::get_string(owner, {"apiVersion"})),
+         .kind = std::string(json::get_string(owner, {"kind"})),
          .blocks = json::get_bool(owner, {"blockOwnerDeletion"}).value_or(false)});
   }
   if (key.resource == "events" || key.resource == "events.events.k8s.io") {
@@ -78,9 +87,15 @@ void Collector::upsert(const store::Entry& entry) {
       erase(key);
     } else {
       expiries_.erase({before->second.expires, key});
-      for (const Owner& owner : before->second.owners) {
-        dependents_[owner.uid].erase(key);
-        if (dependents_[owner.uid].empty()) dependents_.erase(owner.uid);
+      for (const Owner& old : before->second.owners) {
+        forget_dependent(key, old);
+        const auto kept = std::ranges::find(node.owners, old.uid, &Owner::uid);
+        if (kept != node.owners.end()) kept->gone = old.gone;
+        // An owner that waits for this object in its foreground deletion need wait no more.
+        const auto at = by_uid_.find(old.uid);
+        if (old.blocks && (kept == node.owners.end() || !kept->blocks) && at != by_uid_.end()) {
+          dirty_.insert(at->second);
+        }
       }
     }
   }
@@ -98,12 +113,21 @@ void Collector::erase(const store::Key& key) {
   nodes_.erase(found);
   by_uid_.erase(node.uid);
   expiries_.erase({node.expires, key});
-  for (const Owner& owner : node.owners) {
-    dependents_[owner.uid].erase(key);
-    if (dependents_[owner.uid].empty()) dependents_.erase(owner.uid);
+  for (const Owner& owner : node.owners) forget_dependent(key, owner);
+  for (const store::Key& child : dependents(node.uid)) {
+    for (Owner& owner : nodes_.at(child).owners) {
+      if (owner.uid == node.uid) owner.gone = true;
+    }
+    dirty_.insert(child);
   }
-  for (const store::Key& child : dependents(node.uid)) dirty_.insert(child);
   touch_holders(key, node);
+}
+
+void Collector::forget_dependent(const store::Key& key, const Owner& owner) {
+  const auto found = dependents_.find(owner.uid);
+  if (found == dependents_.end()) return;
+  found->second.erase(key);
+  if (found->second.empty()) dependents_.erase(found);
 }
 
 }  // namespace skiff::apiserver

@@ -82,6 +82,62 @@ TEST(Garbage, InTheForegroundGoesBeforeItsOwner) {
   EXPECT_EQ(status_of(world, "owner"), 404);
 }
 
+TEST(Garbage, InTheForegroundIsNotWaitedForOnceItLetsGo) {
+  const std::string_view patches[] = {
+      R"({"metadata":{"ownerReferences":null}})",
+      R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"o",)"
+      R"("uid":"UID","blockOwnerDeletion":false}]}})"};
+  for (std::string_view patch : patches) {
+    SCOPED_TRACE(patch);
+    World world;
+    const std::string owner = make(world, "owner");
+    make(world, "child", owner);
+    world.call("PATCH", kMaps + "/child", R"({"metadata":{"finalizers":["x/y"]}})",
+               "application/merge-patch+json");
+    world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Foreground"})");
+    world.collect();
+    EXPECT_EQ(status_of(world, "owner"), 200);
+    std::string body(patch);
+    if (const auto at = body.find("UID"); at != std::string::npos) body.replace(at, 3, owner);
+    EXPECT_EQ(world.call("PATCH", kMaps + "/child", body, "application/merge-patch+json").first,
+              200);
+    world.collect();
+    EXPECT_EQ(status_of(world, "owner"), 404);
+  }
+}
+
+TEST(Garbage, IsNotWhatAKindThatIsNotServedOwns) {
+  World world;
+  EXPECT_EQ(world
+                .call("POST", kMaps,
+                      R"({"metadata":{"name":"child","ownerReferences":[{"apiVersion":)"
+                      R"("fleet.example.org/v1","kind":"Harbour","name":"d","uid":"u-1"}]}})")
+                .first,
+            201);
+  world.collect();
+  EXPECT_EQ(status_of(world, "child"), 200);
+}
+
+TEST(Garbage, GoesWithAnOwnerWhoseDefinitionGoes) {
+  World world;
+  const std::string definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  world.call("POST", definitions, std::string(kBoats));
+  const json::value boat = world
+                               .call("POST", "/apis/sea.example.org/v1/namespaces/default/boats",
+                                     R"({"metadata":{"name":"b"},"spec":{"crew":1}})")
+                               .second;
+  const std::string owners =
+      fmt::format(R"(,"ownerReferences":[{{"apiVersion":"sea.example.org/v1","kind":"Boat",)"
+                  R"("name":"b","uid":"{}"}}])",
+                  api::uid(boat));
+  ASSERT_EQ(world.call("POST", World::pods(), world.pod("sailor", owners)).first, 201);
+  world.collect();
+  EXPECT_EQ(world.call("GET", World::pods("/sailor")).first, 200);
+  world.call("DELETE", definitions + "/boats.sea.example.org");
+  world.collect();
+  EXPECT_EQ(world.call("GET", World::pods("/sailor")).first, 404);
+}
+
 TEST(Garbage, CanBeOrphanedInstead) {
   World world;
   const std::string owner = make(world, "owner");
@@ -126,6 +182,23 @@ TEST(Events, ExpireAfterAnHour) {
   world.collect();
   EXPECT_EQ(world.call("GET", events + "/e").first, 200);
   world.clock.advance(std::chrono::minutes(2));
+  world.collect();
+  EXPECT_EQ(world.call("GET", events + "/e").first, 404);
+}
+
+TEST(Events, ThatCouldNotBeRemovedAreTriedAgain) {
+  World world;
+  const std::string events = "/api/v1/namespaces/default/events";
+  world.call("POST", events,
+             R"({"metadata":{"name":"e"},"involvedObject":{"name":"p","namespace":"default"}})");
+  world.collect();
+  world.disk->fail("full");
+  world.server->handle(world.request("POST", kMaps, R"({"metadata":{"name":"a"}})"));
+  EXPECT_FALSE(world.store->flush());
+  world.clock.advance(std::chrono::minutes(61));
+  EXPECT_FALSE(world.server->collect_garbage()) << "the disk refuses";
+  world.disk->heal();
+  world.flush();
   world.collect();
   EXPECT_EQ(world.call("GET", events + "/e").first, 404);
 }

@@ -18,6 +18,10 @@ namespace skiff::apiserver {
 inline constexpr std::string_view kCrdKey = "customresourcedefinitions.apiextensions.k8s.io";
 inline constexpr std::string_view kCrdFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
+// The namespaces that exist from the start and for ever.
+inline constexpr std::string_view kPermanentNamespaces[] = {"default", "kube-system", "kube-public",
+                                                            "kube-node-lease", "skiff-system"};
+
 struct ServedKind {
   api::Kind kind = {};
   bool custom = false;  // from a CustomResourceDefinition

@@ -40,6 +40,7 @@ struct ListPlan {
   std::size_t limit = 0;  // 0: all
   std::optional<Continue> from = {};
   std::optional<store::Revision> exact = {};
+  store::Revision not_older_than = 0;
 };
 
 Result<ListPlan> plan_list(const store::Store& store, const http::Url& url) {
@@ -78,6 +79,7 @@ Result<ListPlan> plan_list(const store::Store& store, const http::Url& url) {
   } else if (!version.empty()) {
     SKIFF_ASSIGN(const store::Revision asked, parse_revision(version));
     SKIFF_TRY(check_reached(store, asked));
+    plan.not_older_than = asked;
     if (match == "Exact") {
       if (asked == 0) {
         return fail(Code::kBadRequest,
@@ -117,6 +119,21 @@ std::string list_head(const View& view, store::Revision revision, const std::str
   return text + (view.wanted.shape == Shape::kTable ? ",\"rows\":[" : ",\"items\":[");
 }
 
+// What is absent now as it was at `revision`; null where it was absent then too. kExpired where
+// history does not reach back so far.
+Result<store::EntryPtr> entry_at(const store::Store& store, const store::Key& key,
+                                 store::Revision revision) {
+  while (true) {
+    SKIFF_ASSIGN(const auto events,
+                 store.events(key.resource, revision, store::Horizon::kCommitted, 1024));
+    if (events.empty()) return nullptr;
+    for (const store::Event& event : events) {
+      if (event.entry->key() == key) return event.previous;
+    }
+    revision = events.back().entry->revision();
+  }
+}
+
 }  // namespace
 
 Result<View> View::of(const ServedKind& kind, const http::Request& request, const http::Url& url) {
@@ -133,22 +150,34 @@ Result<View> View::of(const ServedKind& kind, const http::Request& request, cons
   return view;
 }
 
-json::value View::converted(const json::value& stored) const {
-  json::value object = stored;
-  if (kind->converts()) object.as_object()["apiVersion"] = kind->resource().api_version();
-  return object;
+bool View::as_stored(const store::Entry& entry) const {
+  if (wanted.shape != Shape::kObject) return false;
+  if (!kind->custom) return !kind->converts();
+  const std::string version = kind->resource().api_version();
+  // Most objects tell their version first, so that nothing need be parsed.
+  if (entry.bytes().starts_with(fmt::format(R"({{"apiVersion":"{}")", version))) return true;
+  return api::api_version(*entry.value()) == version;
+}
+
+const json::value& View::converted(const json::value& stored, json::value& room) const {
+  const std::string version = kind->resource().api_version();
+  if (api::api_version(stored) == version) return stored;
+  room = stored;
+  room.as_object()["apiVersion"] = version;
+  return room;
 }
 
 std::string View::render(const json::value& stored, Time now) const {
+  json::value room;
   switch (wanted.shape) {
     case Shape::kObject:
-      return json::serialize(converted(stored));
+      return json::serialize(converted(stored, room));
     case Shape::kPartialMetadata:
       return json::serialize(partial_metadata(stored, wanted.version));
     case Shape::kTable:
       break;
   }
-  const json::value object = converted(stored);
+  const json::value& object = converted(stored, room);
   return json::serialize(
       json::object{{"kind", "Table"},
                    {"apiVersion", "meta.k8s.io/" + wanted.version},
@@ -158,7 +187,7 @@ std::string View::render(const json::value& stored, Time now) const {
 }
 
 std::string View::render(const store::Entry& entry, Time now) const {
-  return as_stored() ? entry.bytes() : render(*entry.value(), now);
+  return as_stored(entry) ? entry.bytes() : render(*entry.value(), now);
 }
 
 Result<store::Revision> parse_revision(std::string_view text) {
@@ -196,11 +225,6 @@ Result<std::vector<store::EntryPtr>> snapshot_at(const store::Store& store,
   store::Listing now = store.list(resource, ns);
   if (now.revision == revision) return std::move(now.entries);
   if (now.revision < revision) return std::unexpected(check_reached(store, revision).error());
-  std::map<store::Key, store::EntryPtr> state;
-  for (store::EntryPtr& entry : now.entries) {
-    const store::Key key = entry->key();
-    state.emplace(key, std::move(entry));
-  }
   // The first event of an object after the revision tells what it was at the revision.
   std::map<store::Key, store::EntryPtr> before;
   store::Revision at = revision;
@@ -219,6 +243,12 @@ Result<std::vector<store::EntryPtr>> snapshot_at(const store::Store& store,
     }
     if (beyond) break;
   }
+  if (before.empty()) return std::move(now.entries);
+  std::map<store::Key, store::EntryPtr> state;
+  for (store::EntryPtr& entry : now.entries) {
+    const store::Key key = entry->key();
+    state.emplace(key, std::move(entry));
+  }
   for (auto& [key, entry] : before) {
     if (entry) {
       state[key] = entry;
@@ -232,6 +262,18 @@ Result<std::vector<store::EntryPtr>> snapshot_at(const store::Store& store,
   return entries;
 }
 
+store::Listing list_visible(const store::Store& store, std::string_view resource,
+                            std::string_view ns, store::Revision not_older_than) {
+  const store::Revision visible = store.visible();
+  if (not_older_than <= visible) {
+    // Where history is too short for that, the newest state is told when it is on disk.
+    if (auto entries = snapshot_at(store, resource, ns, visible)) {
+      return {.revision = visible, .entries = std::move(*entries)};
+    }
+  }
+  return store.list(resource, ns);
+}
+
 http::Response get_object(const store::Store& store, const View& view, const store::Key& key,
                           const http::Url& url, Time now) {
   if (const auto version = url.param("resourceVersion"); version && !version->empty()) {
@@ -241,7 +283,18 @@ http::Response get_object(const store::Store& store, const View& view, const sto
       return error_response(reached.error());
     }
   }
-  const store::EntryPtr entry = store.get(key);
+  const store::Revision visible = store.visible();
+  store::EntryPtr entry = store.get(key);
+  if (!entry) {
+    // Its removal may still be lost: until it is on disk the object is there.
+    auto was = entry_at(store, key, visible);
+    if (!was) {
+      http::Response response = error_response(not_found(view.kind->resource(), key.name));
+      hold_until_visible(store, store.revision(), response);
+      return response;
+    }
+    entry = std::move(*was);
+  }
   if (!entry) return error_response(not_found(view.kind->resource(), key.name));
   http::Response response = json_response(200, view.render(*entry, now));
   hold_until_visible(store, entry->revision(), response);
@@ -259,7 +312,7 @@ http::Response list_objects(const store::Store& store, const View& view, const S
     if (!entries) return error_response(entries.error());
     listing = {.revision = *plan->exact, .entries = std::move(*entries)};
   } else {
-    listing = store.list(resource, selection.ns());
+    listing = list_visible(store, resource, selection.ns(), plan->not_older_than);
   }
   std::string items, token;
   std::size_t taken = 0, index = 0, remaining = 0;
@@ -280,7 +333,9 @@ http::Response list_objects(const store::Store& store, const View& view, const S
     if (taken++ > 0) items += ',';
     last = &key;
     if (view.wanted.shape == Shape::kTable) {
-      items += json::serialize(table_row(*view.kind, view.converted(*entry->value()), view.rows,
+      const Object object = entry->value();
+      json::value room;
+      items += json::serialize(table_row(*view.kind, view.converted(*object, room), view.rows,
                                          view.wanted.version, now));
     } else {
       items += view.render(*entry, now);

@@ -21,9 +21,11 @@ struct View {
 
   static Result<View> of(const ServedKind& kind, const http::Request& request,
                          const http::Url& url);
-  // The stored bytes can be sent as they are.
-  bool as_stored() const { return wanted.shape == Shape::kObject && !kind->converts(); }
-  json::value converted(const json::value& stored) const;  // apiVersion of this endpoint
+  // The stored bytes can be sent as they are. Decided for each entry: a definition may have named
+  // another version for storage when it was written.
+  bool as_stored(const store::Entry& entry) const;
+  // The object in the version of this endpoint: itself, or a copy that is put into `room`.
+  const json::value& converted(const json::value& stored, json::value& room) const;
   // One object alone, in this view.
   std::string render(const store::Entry& entry, Time now) const;
   std::string render(const json::value& stored, Time now) const;
@@ -39,6 +41,12 @@ http::Response list_objects(const store::Store& store, const View& view, const S
 Result<std::vector<store::EntryPtr>> snapshot_at(const store::Store& store,
                                                  std::string_view resource, std::string_view ns,
                                                  store::Revision revision);
+
+// The objects of a resource for somebody outside: as of the newest visible revision, so that a disk
+// that refuses writes does not keep what is already known from being read. As of the newest commit
+// only where `not_older_than` demands it; the answer must then be held.
+store::Listing list_visible(const store::Store& store, std::string_view resource,
+                            std::string_view ns, store::Revision not_older_than);
 
 Result<store::Revision> parse_revision(std::string_view text);
 // kTimeout ("Too large resource version") where the store has not come so far.

@@ -108,6 +108,50 @@ TEST(List, KnowsResourceVersions) {
   EXPECT_EQ(world.call("GET", World::pods("?resourceVersionMatch=Exact")).first, 400);
 }
 
+TEST(List, ShowsWhatIsOnDiskWhereTheDiskIsBehind) {
+  World world;
+  add_pods(world, 2);
+  const store::Revision visible = world.store->visible();
+  world.server->handle(world.request("POST", World::pods(), world.pod("late")));
+  world.server->handle(world.request("DELETE", World::pods("/p0")));
+  ASSERT_GT(world.store->revision(), visible);
+  http::Response response = world.server->handle(world.request("GET", World::pods()));
+  EXPECT_EQ(response.after_revision, 0u);
+  const json::value list = json::parse(response.body).value();
+  EXPECT_EQ(names(list), (Words{"p0", "p1"}));
+  EXPECT_EQ(api::resource_version(list), std::to_string(visible));
+
+  response = world.server->handle(world.request("GET", World::pods("?watch=1")));
+  EXPECT_EQ(response.after_revision, 0u);
+  std::string bytes;
+  response.stream->pull(bytes, [] {});
+  EXPECT_NE(bytes.find("\"name\":\"p0\""), std::string::npos);
+  EXPECT_EQ(bytes.find("\"name\":\"late\""), std::string::npos);
+  EXPECT_EQ(drain(world, *response.stream), (Words{"ADDED late", "DELETED p0"}));
+
+  // Who has heard of a newer revision waits for it.
+  world.server->handle(world.request("POST", World::pods(), world.pod("later")));
+  const store::Revision newest = world.store->revision();
+  response = world.server->handle(
+      world.request("GET", World::pods(fmt::format("?resourceVersion={}", newest))));
+  EXPECT_EQ(response.after_revision, newest);
+}
+
+TEST(Get, DoesNotTellOfARemovalBeforeItIsOnDisk) {
+  World world;
+  add_pods(world, 1);
+  EXPECT_EQ(world.server->handle(world.request("GET", World::pods("/none"))).status, 404);
+  world.server->handle(world.request("DELETE", World::pods("/p0")));
+  http::Response response = world.server->handle(world.request("GET", World::pods("/p0")));
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.after_revision, 0u);
+  response = world.server->handle(world.request("GET", World::pods("/none")));
+  EXPECT_EQ(response.status, 404);
+  EXPECT_EQ(response.after_revision, 0u);
+  world.flush();
+  EXPECT_EQ(world.server->handle(world.request("GET", World::pods("/p0"))).status, 404);
+}
+
 TEST(List, IsATableForKubectl) {
   World world;
   add_pods(world, 1);
@@ -175,6 +219,17 @@ TEST(Watch, BeginsWithTheStateWhereNoRevisionIsGiven) {
   const http::Response response =
       world.server->handle(world.request("GET", World::pods("?watch=1")));
   EXPECT_EQ(drain(world, *response.stream), (Words{"ADDED p0", "ADDED p1"}));
+}
+
+TEST(Watch, OfANameIsOfOneObject) {
+  World world;
+  add_pods(world, 2);
+  const http::Response response =
+      world.server->handle(world.request("GET", World::pods("/p1?watch=1")));
+  ASSERT_NE(response.stream, nullptr) << response.body;
+  world.call("POST", World::pods(), world.pod("x"));
+  world.call("DELETE", World::pods("/p1"));
+  EXPECT_EQ(drain(world, *response.stream), (Words{"ADDED p1", "DELETED p1"}));
 }
 
 TEST(Watch, TurnsTheEndOfAMatchIntoADeletion) {

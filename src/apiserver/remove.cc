@@ -78,6 +78,11 @@ Result<Outcome> Writes::remove(Transaction& txn, const WriteRequest& request) {
   const Object old = txn.get(outcome.key);
   if (old == nullptr) return std::unexpected(not_found(kind.resource(), request.name));
   SKIFF_TRY(check_preconditions(request, *old));
+  if (kind.resource().key() == "namespaces" &&
+      std::ranges::count(kPermanentNamespaces, request.name) > 0) {
+    return std::unexpected(
+        forbidden(kind.resource(), request.name, "this namespace may not be deleted"));
+  }
 
   const bool pod = kind.resource().key() == "pods";
   const std::int64_t grace = pod ? pod_grace(*old, request.remove) : 0;

@@ -5,9 +5,9 @@
 namespace skiff::apiserver {
 namespace {
 
-Verb verb_of(const http::Url& url, std::string_view method, bool named) {
+Verb verb_of(const http::Url& url, std::string_view method, bool named, bool subresource) {
   if (method == "GET" || method == "HEAD") {
-    if (named) return Verb::kGet;
+    if (subresource || (named && !url.flag("watch"))) return Verb::kGet;
     return url.flag("watch") ? Verb::kWatch : Verb::kList;
   }
   if (method == "POST") return Verb::kCreate;
@@ -68,7 +68,7 @@ std::optional<Route> parse_route(const http::Url& url, std::string_view method) 
   route.plural = rest[0];
   if (rest.size() > 1) route.name = rest[1];
   if (rest.size() > 2) route.subresource = rest[2];
-  route.verb = verb_of(url, method, !route.name.empty());
+  route.verb = verb_of(url, method, !route.name.empty(), !route.subresource.empty());
   if (route.verb == Verb::kNone) return {};
   return route;
 }

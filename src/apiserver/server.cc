@@ -152,7 +152,11 @@ http::Response Server::answer_resource(const http::Request& request, const http:
     return error_response(
         {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
   }
-  if (!allows(*kind, route.subresource, route.verb)) return error_response(method_not_allowed());
+  // A new object's name is in its body, so there is nothing to post to an object itself.
+  const bool misplaced =
+      route.verb == Verb::kCreate && !route.name.empty() && route.subresource.empty();
+  if (misplaced || !allows(*kind, route.subresource, route.verb))
+    return error_response(method_not_allowed());
   if (mutates(route.verb)) return answer_write(request, url, *kind, route);
   if (route.verb == Verb::kDeleteCollection) {
     return answer_delete_collection(request, url, *kind, route);
@@ -162,14 +166,22 @@ http::Response Server::answer_resource(const http::Request& request, const http:
   const store::Key key{.resource = kind->resource().key(), .ns = route.ns, .name = route.name};
   if (route.subresource == "log") {
     const store::EntryPtr pod = store_.get(key);
-    if (!pod) return error_response(not_found(kind->resource(), route.name));
+    if (!pod) {
+      http::Response response = error_response(not_found(kind->resource(), route.name));
+      hold_until_visible(store_, store_.revision(), response);
+      return response;
+    }
     http::Response response = serve_logs(options_.pod_streams, *pod->value(), url, clock_.now());
     hold_until_visible(store_, pod->revision(), response);
     return response;
   }
   if (route.verb == Verb::kGet) return get_object(store_, *view, key, url, clock_.now());
-  auto selection = Selection::parse(*kind, route.ns, url.param("labelSelector").value_or(""),
-                                    url.param("fieldSelector").value_or(""));
+  std::string fields = url.param("fieldSelector").value_or("");
+  if (!route.name.empty()) {  // a watch of one object
+    fields += (fields.empty() ? "metadata.name=" : ",metadata.name=") + route.name;
+  }
+  auto selection =
+      Selection::parse(*kind, route.ns, url.param("labelSelector").value_or(""), fields);
   if (!selection) return error_response(selection.error());
   if (route.verb == Verb::kWatch) return watches_.open(table, *view, std::move(*selection), url);
   return list_objects(store_, *view, *selection, url, clock_.now());

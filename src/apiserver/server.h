@@ -49,7 +49,8 @@ class Server {
   Server(store::Store& store, std::vector<api::Kind> kinds, const schema::Registry& registry,
          const env::Clock& clock, std::uint64_t seed, ServerOptions options);
 
-  // Namespaces and services that must always exist. Does nothing where they do.
+  // Namespaces and services that must always exist. Does nothing where they do, but for the port
+  // of Service default/kubernetes, which follows the options.
   Result<void> bootstrap();
 
   http::Response handle(const http::Request& request);

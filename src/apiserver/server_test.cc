@@ -99,6 +99,12 @@ TEST(Create, WarnsAboutUnknownFieldsAndPrunesThem) {
   EXPECT_EQ(json::find(answer, {"dat"}), nullptr);
 }
 
+TEST(Create, IsNotAllowedOnAnObject) {
+  World world;
+  EXPECT_EQ(world.call("POST", World::pods("/a"), world.pod("a")).first, 405);
+  EXPECT_EQ(world.call("GET", World::pods("/a")).first, 404);
+}
+
 TEST(Create, TwiceIsAlreadyExists) {
   World world;
   world.call("POST", World::pods(), world.pod("a"));
@@ -106,6 +112,27 @@ TEST(Create, TwiceIsAlreadyExists) {
   EXPECT_EQ(status, 409);
   EXPECT_EQ(text(answer, {"message"}), "pods \"a\" already exists");
   EXPECT_EQ(text(answer, {"reason"}), "AlreadyExists");
+}
+
+TEST(Write, RefusalWaitsForTheStateItTellsOf) {
+  World world;
+  const json::value old = world.call("POST", World::pods(), world.pod("old")).second;
+  world.call("POST", World::pods(), world.pod("gone"));
+  world.server->handle(world.request("POST", World::pods(), world.pod("a")));
+  world.server->handle(world.request("DELETE", World::pods("/gone")));
+  world.server->handle(world.request("PATCH", World::pods("/old"),
+                                     R"({"metadata":{"labels":{"x":"y"}}})",
+                                     "application/merge-patch+json"));
+  const http::Request cases[] = {world.request("POST", World::pods(), world.pod("a")),
+                                 world.request("DELETE", World::pods("/gone")),
+                                 world.request("PUT", World::pods("/old"), json::serialize(old))};
+  const int statuses[] = {409, 404, 409};
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(cases[i].method);
+    const http::Response response = world.server->handle(cases[i]);
+    EXPECT_EQ(response.status, statuses[i]) << response.body;
+    EXPECT_EQ(response.after_revision, world.store->revision());
+  }
 }
 
 TEST(Create, DryRunWritesNothing) {
@@ -281,6 +308,19 @@ TEST(Delete, ChecksPreconditions) {
   EXPECT_NE(text(answer, {"message"}).find("UID in precondition: other"), std::string::npos);
 }
 
+TEST(Delete, LeavesTheServersOwnNamespaces) {
+  World world;
+  for (std::string_view name : kPermanentNamespaces) {
+    SCOPED_TRACE(name);
+    const std::string target = "/api/v1/namespaces/" + std::string(name);
+    const auto [status, answer] = world.call("DELETE", target);
+    EXPECT_EQ(status, 403);
+    EXPECT_EQ(text(answer, {"message"}), "namespaces \"" + std::string(name) +
+                                             "\" is forbidden: this namespace may not be deleted");
+    EXPECT_FALSE(api::deleting(world.call("GET", target).second));
+  }
+}
+
 TEST(Delete, EmptiesASelectedCollection) {
   World world;
   world.call("POST", World::pods(), world.pod("a", R"(,"labels":{"t":"1"})"));
@@ -331,6 +371,86 @@ TEST(Definitions, AreServedAtOnce) {
   EXPECT_EQ(world.call("GET", boats + "/a").first, 404);
   EXPECT_TRUE(world.store->list("boats.sea.example.org").entries.empty());
   EXPECT_EQ(world.server->kinds()->by_key("boats.sea.example.org"), nullptr);
+}
+
+TEST(Metrics, CountWhateverMethodsClientsInvent) {
+  World world;
+  for (int i = 0; i < 300; ++i) world.call("X" + std::to_string(i), "/version");
+  world.call("GET", "/version");
+  world.call("GET", "/metrics");
+  EXPECT_NE(world.last.body.find(R"({verb="other",code="405"} 300)"), std::string::npos)
+      << world.last.body;
+  EXPECT_NE(world.last.body.find(R"({verb="get",code="200"} 1)"), std::string::npos);
+}
+
+TEST(Bootstrap, FollowsAnotherPort) {
+  World world;
+  const auto port = [&] {
+    const json::value service =
+        world.call("GET", "/api/v1/namespaces/default/services/kubernetes").second;
+    return json::get_int(json::get_array(service, {"spec", "ports"}).at(0), {"targetPort"});
+  };
+  EXPECT_EQ(port(), 7443);
+  Server moved(*world.store, api::builtin_kinds(), world.registry, world.clock, 8,
+               {.api_port = 9443});
+  ASSERT_TRUE(moved.bootstrap());
+  EXPECT_EQ(port(), 9443);
+  const store::Revision before = world.store->revision();
+  ASSERT_TRUE(moved.bootstrap());
+  EXPECT_EQ(world.store->revision(), before) << "nothing to do the second time";
+}
+
+TEST(Definitions, ShowEachObjectInTheVersionAskedFor) {
+  World world;
+  const std::string definition =
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boats.sea.example.org";
+  world.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+             std::string(kBoats));
+  const auto boats = [](std::string_view version, std::string_view rest = "") {
+    return "/apis/sea.example.org/" + std::string(version) + "/namespaces/default/boats" +
+           std::string(rest);
+  };
+  world.call("POST", boats("v1"), R"({"metadata":{"name":"a"},"spec":{"crew":1}})");
+  json::value crd = world.call("GET", definition).second;
+  json::array& versions = crd.at("spec").at("versions").as_array();
+  json::value second = versions[0];
+  versions[0].as_object()["storage"] = false;
+  second.as_object()["name"] = "v2";
+  versions.push_back(second);
+  crd.at("spec").at("names").as_object()["shortNames"] = json::array{"bo"};
+  const auto [status, changed] = world.call("PUT", definition, json::serialize(crd));
+  ASSERT_EQ(status, 200) << world.last.body;
+  EXPECT_EQ(json::strings(json::get_array(changed, {"status", "storedVersions"})),
+            (std::vector<std::string>{"v1", "v2"}));
+  EXPECT_EQ(json::strings(json::get_array(changed, {"status", "acceptedNames", "shortNames"})),
+            (std::vector<std::string>{"bo"}));
+
+  world.call("POST", boats("v2"), R"({"metadata":{"name":"b"},"spec":{"crew":1}})");
+  for (std::string_view version : {"v1", "v2"}) {
+    const std::string shown = "sea.example.org/" + std::string(version);
+    for (std::string_view name : {"/a", "/b"}) {
+      SCOPED_TRACE(shown + std::string(name));
+      EXPECT_EQ(api::api_version(world.call("GET", boats(version, name)).second), shown);
+    }
+    const json::value list = world.call("GET", boats(version)).second;
+    for (const json::value& item : json::get_array(list, {"items"})) {
+      EXPECT_EQ(api::api_version(item), shown);
+    }
+  }
+  // Moving to the new storage version is no change of the spec.
+  const json::value moved =
+      world
+          .call("PATCH", boats("v2", "/a"), R"({"metadata":{"labels":{"x":"y"}}})",
+                "application/merge-patch+json")
+          .second;
+  EXPECT_EQ(json::get_int(moved, {"metadata", "generation"}), 1);
+
+  crd = changed;
+  crd.at("spec").as_object()["scope"] = "Cluster";
+  EXPECT_EQ(world.call("PUT", definition, json::serialize(crd)).first, 422);
+  EXPECT_NE(world.last.body.find("spec.scope: Invalid value: \\\"Cluster\\\": field is immutable"),
+            std::string::npos)
+      << world.last.body;
 }
 
 TEST(Transact, IsAllOrNone) {

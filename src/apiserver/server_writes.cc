@@ -19,6 +19,17 @@ bool somebody_was_quicker(const Error& error) {
          error.code == Code::kNotFound;
 }
 
+// A refusal that tells the state of the store may not be heard before that state is on disk: it
+// could still be lost.
+http::Response refuse_write(const store::Store& store, const Error& error) {
+  http::Response response = error_response(error);
+  if (somebody_was_quicker(error) || error.code == Code::kForbidden ||
+      error.code == Code::kInvalid) {
+    hold_until_visible(store, store.revision(), response);
+  }
+  return response;
+}
+
 store::Sync sync_of(const ServedKind& kind) {
   return kind.kind.lazy ? store::Sync::kLazy : store::Sync::kSynced;
 }
@@ -122,7 +133,7 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Transaction txn(store_);
     auto outcome = writes_.run(txn, write);
-    if (!outcome) return error_response(outcome.error());
+    if (!outcome) return refuse_write(store_, outcome.error());
     http::Response response = json_response(outcome->status, "");
     store::Revision revision = 0;
     if (!write.dry_run && txn.changes()) {
@@ -146,7 +157,7 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
     hold_until_visible(store_, revision, response);
     return response;
   }
-  return error_response(modified(write.kind->resource(), write.name));
+  return refuse_write(store_, modified(write.kind->resource(), write.name));
 }
 
 http::Response Server::answer_delete_collection(const http::Request& request, const http::Url& url,
@@ -170,7 +181,10 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
     const http::Response response = perform(one, *view);
     // Gone already is what was asked for.
     if (response.status != 200 && response.status != 404) {
-      return {.status = response.status, .headers = response.headers, .body = response.body};
+      return {.status = response.status,
+              .headers = response.headers,
+              .body = response.body,
+              .after_revision = response.after_revision};
     }
     last = std::max(last, response.after_revision);
     if (!items.empty()) items += ',';

@@ -1,11 +1,23 @@
 // The paths that are about the server itself: health, version, metrics.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "apiserver/server.h"
 #include "apiserver/status.h"
 #include "base/strings.h"
 
 namespace skiff::apiserver {
+namespace {
+
+// Methods are the client's words; those that HTTP does not know are one to us.
+std::string method_word(std::string_view method) {
+  constexpr std::string_view kKnown[] = {"GET",   "HEAD",   "POST",   "PUT",
+                                         "PATCH", "DELETE", "OPTIONS"};
+  return std::ranges::count(kKnown, method) > 0 ? lower(method) : "other";
+}
+
+}  // namespace
 
 http::Response Server::health(const http::Url& url) const {
   const std::string& name = url.segments[0];
@@ -38,10 +50,9 @@ http::Response Server::version() const {
 
 void Server::count(const http::Request& request, const Route& route, int status) {
   const std::string verb =
-      route.resource() ? std::string(verb_name(route.verb)) : lower(request.method);
+      route.resource() ? std::string(verb_name(route.verb)) : method_word(request.method);
   const std::lock_guard guard(counts_lock_);
-  // Methods are the client's words; a few are enough.
-  if (counts_.size() < 256) ++counts_[{verb, status}];
+  ++counts_[{verb, status}];
 }
 
 http::Response Server::metrics() const {

@@ -22,7 +22,7 @@ class World {
  public:
   explicit World(ServerOptions options = {}) {
     auto opened =
-        store::Store::open(store::open_memory_journal(disk_), store::Store::Writer::kManual);
+        store::Store::open(store::open_memory_journal(disk), store::Store::Writer::kManual);
     EXPECT_TRUE(opened);
     store = std::move(*opened);
     options.auth.admin_token = "secret";
@@ -59,7 +59,7 @@ class World {
 
   void collect() {
     for (int pass = 0; pass < 100; ++pass) {
-      if (!server->collect_garbage()) return;
+      if (!server->collect_garbage()) return flush();
     }
     ADD_FAILURE() << "the garbage collector finds work for ever";
   }
@@ -73,14 +73,12 @@ class World {
     return "/api/v1/namespaces/default/pods" + std::string(rest);
   }
 
+  std::shared_ptr<store::MemoryDisk> disk = std::make_shared<store::MemoryDisk>();
   env::sim::Clock clock;
   schema::Registry registry{api::builtin_definitions()};
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Server> server;
   http::Response last;
-
- private:
-  std::shared_ptr<store::MemoryDisk> disk_ = std::make_shared<store::MemoryDisk>();
 };
 
 // A custom kind as users declare one.

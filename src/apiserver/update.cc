@@ -43,7 +43,7 @@ std::vector<Cause> check_finalizers(const json::value& old, const json::value& n
 // Whether anything outside metadata (and status, where it is a sub-resource) differs.
 bool spec_changed(const ServedKind& kind, const json::value& a, const json::value& b) {
   const auto strip = [&](json::object o) {
-    o.erase("metadata");
+    for (std::string_view name : {"metadata", "apiVersion", "kind"}) o.erase(name);
     if (kind.kind.has_status) o.erase("status");
     return o;
   };
@@ -121,6 +121,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     if (kind.kind.has_status) copy_member(root, old.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
+  if (request.subresource.empty()) follow_spec(kind, next);
   SKIFF_TRY(gate_.check(kind, next));
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));

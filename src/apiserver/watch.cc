@@ -140,13 +140,14 @@ class WatchStream final : public http::Stream {
   }
 
   std::string rendered(const store::Entry& entry) {
-    return view_.as_stored() ? entry.bytes() : rendered_value(*entry.value());
+    return view_.as_stored(entry) ? entry.bytes() : rendered_value(*entry.value());
   }
 
   std::string rendered_value(const json::value& stored) {
     if (view_.wanted.shape != Shape::kTable) return view_.render(stored, clock_.now());
     json::object table = table_head(api::resource_version(stored));
-    table["rows"] = json::array{table_row(*view_.kind, view_.converted(stored), view_.rows,
+    json::value room;
+    table["rows"] = json::array{table_row(*view_.kind, view_.converted(stored, room), view_.rows,
                                           view_.wanted.version, clock_.now())};
     return json::serialize(table);
   }
@@ -273,7 +274,7 @@ http::Response Watches::open(std::shared_ptr<const KindTable> kinds, const View&
   if (only_changes) {
     stream->start_after(*asked);
   } else {
-    store::Listing listing = store_.list(resource, ns);
+    store::Listing listing = list_visible(store_, resource, ns, *asked);
     if (from_now) listing.entries.clear();
     hold_until_visible(store_, listing.revision, response);
     stream->start_with(std::move(listing), initial);

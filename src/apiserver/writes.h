@@ -91,6 +91,8 @@ std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& obj
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old);
 // What a kind that the server has duties for gets when it is made: finalizers, conditions.
 void prepare_new(const ServedKind& kind, json::value& object, const std::string& now);
+// What the server's part of the status follows from the spec on each update.
+void follow_spec(const ServedKind& kind, json::value& object);
 bool has_finalizers(const json::value& object);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
 // namespace by its own list of finalizers.

@@ -300,7 +300,7 @@ void Connection::send_answer() {
 }
 
 void Connection::pull() {
-  // A stream may stay silent, or its reader may stop reading, for as long as both live.
+  // A stream may stay silent for as long as it and its reader live.
   never_expire();
   piece_.clear();
   waiting_ = false;
@@ -352,7 +352,9 @@ void Connection::write(const Buffers& buffers, Step next) {
   // Every piece that the client takes gives it new time.
   auto progress = [this](const error_code& error, std::size_t) -> std::size_t {
     if (error) return 0;
-    if (state_ == State::kAnswering && !response_.stream) expire_in(core_->options.idle);
+    if (state_ == State::kAnswering) {
+      expire_in(response_.stream ? core_->options.stalled : core_->options.idle);
+    }
     return 64 * 1024;
   };
   auto done = [self = shared_from_this(), next](const error_code& error, std::size_t) {

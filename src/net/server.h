@@ -42,6 +42,8 @@ struct ServerOptions {
   std::chrono::milliseconds idle = limits::kHttpIdle;
   // From the first byte of a request to the last of its head, and again to the last of its body.
   std::chrono::milliseconds request_time = limits::kHttpRequest;
+  // A reader of a stream that takes nothing of what is ready for it for so long is hung up on.
+  std::chrono::milliseconds stalled = std::chrono::seconds(60);
 };
 
 // The handler is called on the server's threads, several at a time, and should not block.

@@ -376,6 +376,24 @@ TEST(Server, ASlowReaderIsNotPulledFor) {
   EXPECT_GT(pulls, before);
 }
 
+TEST(Server, HangsUpOnAReaderOfAStreamThatStopsReading) {
+  auto tap = std::make_shared<Tap>();
+  ServerOptions options;
+  options.stalled = 300ms;
+  const auto server = serve(
+      [&](const http::Request&) {
+        return http::Response{.stream = std::make_unique<TapStream>(tap)};
+      },
+      options);
+  RawSocket socket(server->port(0), 4096);
+  socket.send("GET / HTTP/1.1\r\n\r\n");
+  tap->push("a");
+  socket.read_until("a\r\n");
+  EXPECT_FALSE(tap->wait([&] { return tap->destroyed; }, 1s)) << "silence is no fault of a reader";
+  tap->push(std::string(32 << 20, 'x'));  // more than the kernel's buffers hold
+  EXPECT_TRUE(tap->wait([&] { return tap->destroyed; }));
+}
+
 TEST(Server, AClientThatLeavesEndsItsStreamAtOnce) {
   auto tap = std::make_shared<Tap>();
   const auto server = serve([&](const http::Request&) {

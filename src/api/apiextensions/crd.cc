@@ -73,10 +73,27 @@ void check_version(const json::value& version, const std::string& path, std::vec
   std::ranges::move(schema::check_structural(*read, place), std::back_inserter(out));
 }
 
+// Objects are kept under plural and group, and below namespaces or not.
+void check_unchanged(const json::value& object, const json::value& old, std::vector<Cause>& out) {
+  struct Field {
+    std::string_view name;
+    std::initializer_list<std::string_view> path;
+  };
+  for (const Field& field : {Field{"spec.group", {"spec", "group"}},
+                             Field{"spec.names.plural", {"spec", "names", "plural"}},
+                             Field{"spec.scope", {"spec", "scope"}}}) {
+    const std::string_view now = json::get_string(object, field.path);
+    if (now == json::get_string(old, field.path)) continue;
+    out.push_back(
+        schema::invalid(std::string(field.name), json::string(now), "field is immutable"));
+  }
+}
+
 std::vector<Cause> validate(const json::value& object, const Admission& context) {
   std::vector<Cause> out;
   if (context.subresource == "status") return out;
   check_names(object, out);
+  if (context.old != nullptr) check_unchanged(object, *context.old, out);
   const json::array& versions = json::get_array(object, {"spec", "versions"});
   std::size_t storage = 0;
   std::vector<std::string_view> seen;
