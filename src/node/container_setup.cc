@@ -62,6 +62,10 @@ std::expected<Setup, Refusal> set_up_container(SetupInput input) {
   out.spec.cpu_limit_milli = resource(input.container, "limits", "cpu").milli();
   out.spec.cpu_request_milli = resource(input.container, "requests", "cpu").milli();
   if (out.spec.cpu_request_milli == 0) out.spec.cpu_request_milli = out.spec.cpu_limit_milli;
+  if (const auto path = json::get_string(input.container, {"terminationMessagePath"});
+      !path.empty()) {
+    out.spec.termination_path = path;
+  }
   out.variables = std::move(*variables);
   return out;
 }

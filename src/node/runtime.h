@@ -49,6 +49,7 @@ struct ContainerSpec {
   std::int64_t memory_limit_bytes = 0;  // 0: none
   std::int64_t cpu_limit_milli = 0;
   std::int64_t cpu_request_milli = 0;
+  std::string termination_path = "/dev/termination-log";  // where it may write its last words
 };
 
 enum class ContainerState { kRunning, kExited, kFailedToStart };

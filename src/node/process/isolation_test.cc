@@ -115,6 +115,15 @@ TEST_F(IsolatedPod, AMountsSourceThatBecameALinkIsRefused) {
   EXPECT_NE(record.message.find("symbolic links"), std::string::npos) << record.message;
 }
 
+TEST_F(IsolatedPod, LastWordsAreReadFromThePathThePodNames) {
+  const std::string volume = *runtime().pod_folder("p1") + "/volumes/data";
+  std::filesystem::create_directories(volume);
+  start_pod("p1");
+  (void)shell("p1", "echo bye > /data/last",
+              {.mounts = {{volume, "/data", false}}, .termination_path = "/data/last"});
+  EXPECT_EQ(last_.message, "bye\n");
+}
+
 TEST_F(IsolatedPod, RunsAsTheUserItWasGiven) {
   start_pod("p1");
   EXPECT_EQ(shell("p1", "id -u; id -g; grep NoNewPrivs /proc/self/status; touch /etc/x 2>&1",

@@ -180,7 +180,6 @@ Result<void> mount_own_places(int root, const RootRequest& request) {
     if (::access(source.c_str(), F_OK) != 0) continue;
     SKIFF_TRY(bind_into(root, source, fmt::format("/etc/{}", name), {}));
   }
-  SKIFF_TRY(bind_into(root, request.termination_file, "/dev/termination-log", {}));
   // In an image's files too, which may be a tree of the machine.
   for (const std::string& folder : request.sandbox.masked) {
     // Where the path goes through a link, its end is what must be covered.
@@ -238,6 +237,9 @@ Result<void> enter_root(const RootRequest& request) {
                                                mounted.error().message));
     }
   }
+  // Last: it may be inside of a volume.
+  SKIFF_TRY(bind_into(root.get(), real_path(request.termination_file),
+                      request.container.termination_path, {}));
   if (::fchdir(root.get()) != 0) return os_failure("rootfs");
   // The old root ends up on top of the new one, from where it is taken away.
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return os_failure("cannot change the root");

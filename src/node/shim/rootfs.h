@@ -22,7 +22,7 @@ struct RootRequest {
   std::string pod_folder = {};
   const SandboxSpec& sandbox;
   const ContainerSpec& container;
-  std::string termination_file = {};  // on the machine; seen as /dev/termination-log
+  std::string termination_file = {};  // on the machine; seen at the termination path
   bool own_network = false;
 };
 

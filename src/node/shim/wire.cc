@@ -104,7 +104,8 @@ json::object to_json(const ContainerSpec& spec) {
                    {"mounts", std::move(mounts)},
                    {"memoryLimit", spec.memory_limit_bytes},
                    {"cpuLimit", spec.cpu_limit_milli},
-                   {"cpuRequest", spec.cpu_request_milli}};
+                   {"cpuRequest", spec.cpu_request_milli},
+                   {"terminationPath", spec.termination_path}};
   if (spec.uid) out["uid"] = *spec.uid;
   if (spec.gid) out["gid"] = *spec.gid;
   return out;
@@ -122,6 +123,9 @@ Result<ContainerSpec> container_from_json(const json::value& v) {
                      .memory_limit_bytes = json::get_int(v, {"memoryLimit"}).value_or(0),
                      .cpu_limit_milli = json::get_int(v, {"cpuLimit"}).value_or(0),
                      .cpu_request_milli = json::get_int(v, {"cpuRequest"}).value_or(0)};
+  if (auto path = text_at(v, "terminationPath"); !path.empty()) {
+    spec.termination_path = std::move(path);
+  }
   for (const json::value& m : json::get_array(v, {"mounts"})) {
     spec.mounts.push_back({.source = text_at(m, "source"),
                            .target = text_at(m, "target"),
