@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/meta.h"
 #include "apiserver/selection.h"
 #include "apiserver/status.h"
 #include "store/store.h"
@@ -20,9 +21,11 @@ Result<const apiserver::ServedKind*> served(const apiserver::KindTable& kinds,
 }
 
 Object shown(const apiserver::ServedKind& kind, const store::Entry& entry) {
-  if (!kind.converts()) return entry.value();
-  json::value object = *entry.value();
-  object.as_object()["apiVersion"] = kind.resource().api_version();
+  Object stored = entry.value();
+  const std::string wanted = kind.resource().api_version();
+  if (api::api_version(*stored) == wanted) return stored;
+  json::value object = *stored;
+  object.as_object()["apiVersion"] = wanted;
   return std::make_shared<const json::value>(std::move(object));
 }
 
