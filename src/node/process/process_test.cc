@@ -98,6 +98,10 @@ TEST_P(AnyPod, SigkillEndsEveryProcessEvenOneThatTurnedIntoADaemon) {
       "p1", {.name = "main",
              .argv = {"sh", "-c", "(setsid sleep " + mark + " &) ; echo up; sleep 1000"}}));
   wait_log("p1", "main", "up");
+  // The daemon starts beside the shell that says "up".
+  for (int look = 0; look < 1000 && processes_named(mark) == 0; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   EXPECT_EQ(processes_named(mark), 1);
   ASSERT_TRUE(runtime().signal("p1", "main", SIGKILL));
   EXPECT_EQ(wait_exit("p1", "main").exit_code, 137);
