@@ -7,7 +7,7 @@ export SKIFF_LAUNCHER ?= $(shell command -v ccache 2>/dev/null)
 help:
 	@echo "make demo      build, start Skiff, train on several workers, kill it in the middle, go on"
 	@echo "make test      unit tests (ASan+UBSan; TSan for store, net, node), simulator, real clients"
-	@echo "make test-all  adds the heavy groups: 100 crashes, planted bugs"
+	@echo "make test-all  adds the heavy groups: real clients on ASan, 100 crashes, planted bugs"
 	@echo "make build     leaves the binary at build/skiff"
 	@echo "make bench     figures of docs/benchmarks.md"
 	@echo "make format | tidy | release | clean"
@@ -27,7 +27,7 @@ test: setup
 	@tools/test tidy build asan tsan sim e2e
 
 test-all: setup
-	@tools/test tidy build asan tsan sim e2e crash mutants
+	@tools/test tidy build asan tsan sim e2e e2e_asan crash mutants
 
 bench: build
 	@tools/bench
