@@ -4,6 +4,8 @@
 #include <deque>
 #include <utility>
 
+#include "api/meta.h"
+
 namespace skiff::sim {
 namespace {
 
@@ -103,7 +105,29 @@ void Gate::submit(std::vector<client::Write> writes, Done done) {
     server_->submit(std::move(writes), [](auto) {});
     return done({fail(Code::kTimeout, "no answer in time")});
   }
-  server_->submit(std::move(writes), std::move(done));
+  std::vector<client::Write> told = writes;
+  server_->submit(std::move(writes),
+                  [this, told = std::move(told), done = std::move(done)](auto answers) {
+                    remember(told, answers);
+                    done(std::move(answers));
+                  });
+}
+
+void Gate::remember(const std::vector<client::Write>& writes,
+                    const std::vector<Result<json::value>>& answers) {
+  for (std::size_t i = 0; i < answers.size() && i < writes.size(); ++i) {
+    if (writes[i].verb != client::Verb::kCreate || !writes[i].subresource.empty()) continue;
+    const json::object* owner = api::controller_of(writes[i].body);
+    const json::value* uid = owner == nullptr ? nullptr : owner->if_contains("uid");
+    if (uid == nullptr || !uid->is_string()) continue;
+    const std::string path = writes[i].resource.path(writes[i].ns, api::name(writes[i].body));
+    if (answers[i]) {
+      made_[path] = std::string(json::view(uid->get_string()));
+    } else if (answers[i].error().code == Code::kAlreadyExists &&
+               made_[path] == json::view(uid->get_string())) {
+      forgotten_write_ = path;
+    }
+  }
 }
 
 Result<std::unique_ptr<client::Watch>> Gate::watch(const api::Resource& resource,

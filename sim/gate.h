@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -23,6 +25,7 @@ class Gate : public client::Client {
   void attach(client::Client* server) {
     server_ = server;
     dead_ = false;
+    made_.clear();
   }
   bool dead() const { return dead_; }
 
@@ -38,6 +41,11 @@ class Gate : public client::Client {
   void break_watches() { ++breaks_; }
   void expire_watches() { ++expiries_; }
   void calm();
+
+  // A child that a controller made, was told so, and made again in the same life of the process: it
+  // planned before it had seen its own write. Names keep the world from harm, but a controller that
+  // does not wait for its cache plans everything twice.
+  const std::optional<std::string>& forgotten_write() const { return forgotten_write_; }
 
   // When the next delayed event arrives, if any is on its way.
   std::optional<Duration> next_arrival() const;
@@ -56,6 +64,9 @@ class Gate : public client::Client {
  private:
   friend class GateWatch;
 
+  void remember(const std::vector<client::Write>& writes,
+                const std::vector<Result<json::value>>& answers);
+
   const env::Clock& clock_;
   Random& random_;
   client::Client* server_ = nullptr;
@@ -63,6 +74,8 @@ class Gate : public client::Client {
   std::uint64_t breaks_ = 0;
   std::uint64_t expiries_ = 0;
   std::vector<const class GateWatch*> watches_ = {};
+  std::map<std::string, std::string> made_ = {};  // path to the uid of the owner it was made for
+  std::optional<std::string> forgotten_write_ = {};
 };
 
 }  // namespace skiff::sim

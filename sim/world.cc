@@ -219,6 +219,10 @@ View World::view() {
 }
 
 void World::check() {
+  if (!failure_ && gate_.forgotten_write()) {
+    failure_ = fmt::format("own writes: {} was made twice by a controller that had not seen it",
+                           *gate_.forgotten_write());
+  }
   const View now = view();
   for (const auto& checker : checkers_) {
     if (failure_) return;
