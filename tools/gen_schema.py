@@ -16,12 +16,32 @@ import sys
 VERSION = "v1.34.4"
 CORE = "io.k8s.api.core.v1."
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-ROOTS = [
-    CORE + name
-    for name in ("Binding ConfigMap Event Namespace Node Pod PodTemplateSpec Secret Service "
-                 "ServiceAccount").split()
-] + [META + name for name in "DeleteOptions ObjectMeta Status".split()] + [
-    "io.k8s.api.coordination.v1.Lease",
+ROOTS = [CORE + "PodTemplateSpec"] + [
+    f"io.k8s.api.{group}.{name}"
+    for group, names in {
+        "core.v1": "Binding ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume "
+                   "PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret "
+                   "Service ServiceAccount",
+        "admissionregistration.v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
+        "apps.v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
+        "authentication.v1": "SelfSubjectReview TokenRequest TokenReview",
+        "authorization.v1": "LocalSubjectAccessReview SelfSubjectAccessReview "
+                            "SelfSubjectRulesReview SubjectAccessReview",
+        "autoscaling.v1": "HorizontalPodAutoscaler Scale",
+        "autoscaling.v2": "HorizontalPodAutoscaler",
+        "batch.v1": "CronJob Job",
+        "certificates.v1": "CertificateSigningRequest",
+        "coordination.v1": "Lease",
+        "discovery.v1": "EndpointSlice",
+        "events.v1": "Event",
+        "networking.v1": "Ingress IngressClass NetworkPolicy",
+        "node.v1": "RuntimeClass",
+        "policy.v1": "Eviction PodDisruptionBudget",
+        "rbac.v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
+        "scheduling.v1": "PriorityClass",
+        "storage.v1": "CSIDriver CSINode StorageClass VolumeAttachment",
+    }.items() for name in names.split()
+] + [META + name for name in "DeleteOptions LabelSelector ObjectMeta Status".split()] + [
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
 ]
 REF = "#/components/schemas/"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,12 +48,34 @@ struct Admission {
   std::string_view subresource = {};
 };
 
+// A path below an object, as discovery lists it.
+struct Subresource {
+  std::string name = {};
+  std::string kind = {};
+  std::vector<std::string> verbs = {};
+  // Of its kind, where it is another group's than the object's: policy/v1 Eviction.
+  std::string group = {};
+  std::string version = {};
+};
+
+// Where a kind keeps what autoscaling/v1 Scale shows. JSON paths: .spec.replicas
+struct ScalePaths {
+  std::string spec = {};
+  std::string status = {};
+  std::string selector = {};  // empty: none. A label selector, as an object or as text.
+};
+
 struct Kind {
   Resource resource = {};
   std::string singular = {};
   std::vector<std::string> short_names = {};
   std::vector<std::string> categories = {};
   bool has_status = false;  // status is a sub-resource: create and update leave it alone
+  // metadata.generation counts changes of what the user wants. Some built-in kinds have none.
+  bool has_generation = true;
+  std::optional<ScalePaths> scale = {};        // scale is a sub-resource
+  std::vector<Subresource> subresources = {};  // besides status and scale
+  std::vector<std::string> verbs = {};         // empty: all eight
   std::string schema = {};  // name of its schema in schema::Registry; empty: anything goes
   std::vector<Column> columns = {};
   // Field selectors besides metadata.name and metadata.namespace: status.phase, spec.nodeName.

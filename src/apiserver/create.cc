@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "api/meta.h"
+#include "apiserver/admission/admission.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 #include "base/limits.h"
@@ -78,11 +79,14 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   const std::string now = stamp();
   metadata["uid"] = new_uid();
   metadata["creationTimestamp"] = now;
-  metadata["generation"] = 1;
+  metadata.erase("generation");
+  if (kind.kind.has_generation) metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
   prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
+  SKIFF_TRY(
+      admit({.txn = txn, .request = request, .object = object, .now = now}, outcome.warnings));
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));

@@ -66,35 +66,31 @@ std::string ServedKind::storage_api_version() const {
   return stored.api_version();
 }
 
-std::vector<SubresourceInfo> subresources(const ServedKind& kind) {
-  std::vector<SubresourceInfo> out;
-  const std::string key = kind.resource().key();
-  if (key == "pods") {
-    out.push_back({.name = "binding", .kind = "Binding", .verbs = {"create"}});
-    out.push_back({.name = "log", .kind = "Pod", .verbs = {"get"}});
-  }
-  if (key == "namespaces") {
-    out.push_back({.name = "finalize", .kind = "Namespace", .verbs = {"update"}});
+std::vector<api::Subresource> subresources(const ServedKind& kind) {
+  std::vector<api::Subresource> out = kind.kind.subresources;
+  const std::vector<std::string> verbs = {"get", "patch", "update"};
+  if (kind.kind.scale) {
+    out.push_back({.name = "scale",
+                   .kind = "Scale",
+                   .verbs = verbs,
+                   .group = "autoscaling",
+                   .version = "v1"});
   }
   if (kind.kind.has_status) {
-    out.push_back(
-        {.name = "status", .kind = kind.resource().kind, .verbs = {"get", "patch", "update"}});
+    out.push_back({.name = "status", .kind = kind.resource().kind, .verbs = verbs});
   }
   return out;
 }
 
 std::vector<std::string> verbs(const ServedKind& kind) {
-  // Emptying the whole list of namespaces by one request is not offered, as in Kubernetes.
-  if (kind.resource().key() == "namespaces") {
-    return {"create", "delete", "get", "list", "patch", "update", "watch"};
-  }
+  if (!kind.kind.verbs.empty()) return kind.kind.verbs;
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 
 bool allows(const ServedKind& kind, std::string_view subresource, Verb verb) {
   const std::string_view word = verb_name(verb);
   if (subresource.empty()) return std::ranges::count(verbs(kind), word) > 0;
-  for (const SubresourceInfo& info : subresources(kind)) {
+  for (const api::Subresource& info : subresources(kind)) {
     if (info.name == subresource) return std::ranges::count(info.verbs, word) > 0;
   }
   return false;

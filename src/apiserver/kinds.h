@@ -35,12 +35,8 @@ struct ServedKind {
   std::string storage_api_version() const;
 };
 
-struct SubresourceInfo {
-  std::string name = {};
-  std::string kind = {};
-  std::vector<std::string> verbs = {};
-};
-std::vector<SubresourceInfo> subresources(const ServedKind& kind);
+// With status and scale, where the kind has them.
+std::vector<api::Subresource> subresources(const ServedKind& kind);
 std::vector<std::string> verbs(const ServedKind& kind);
 bool allows(const ServedKind& kind, std::string_view subresource, Verb verb);
 

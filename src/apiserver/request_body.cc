@@ -98,6 +98,7 @@ Result<void> read_options(const http::Url& url, WriteRequest& request) {
         Code::kBadRequest,
         fmt::format("fieldManager: must be at most {} printable characters", kFieldManagerBytes));
   }
+  request.manager = manager;
   return {};
 }
 

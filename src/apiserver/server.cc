@@ -100,7 +100,7 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
   }
   http::Response response = extra != nullptr    ? extra->handler(request)
                             : !route            ? text_response(404, "404 page not found\n")
-                            : route->resource() ? answer_resource(request, url, *route)
+                            : route->resource() ? answer_resource(request, url, *route, *identity)
                                                 : answer_path(request, url);
   count(request, route.value_or(Route()), response.status);
   return response;
@@ -135,13 +135,13 @@ http::Response Server::answer_path(const http::Request& request, const http::Url
 }
 
 http::Response Server::answer_resource(const http::Request& request, const http::Url& url,
-                                       const Route& route) {
+                                       const Route& route, const Identity& identity) {
   const auto table = kinds();
   const ServedKind* kind = table->find(route.group, route.version, route.plural);
   const bool sub_exists =
       kind != nullptr &&
       (route.subresource.empty() ||
-       std::ranges::count(subresources(*kind), route.subresource, &SubresourceInfo::name) > 0);
+       std::ranges::count(subresources(*kind), route.subresource, &api::Subresource::name) > 0);
   if (!sub_exists) {
     return error_response(
         {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
@@ -157,9 +157,9 @@ http::Response Server::answer_resource(const http::Request& request, const http:
       route.verb == Verb::kCreate && !route.name.empty() && route.subresource.empty();
   if (misplaced || !allows(*kind, route.subresource, route.verb))
     return error_response(method_not_allowed());
-  if (mutates(route.verb)) return answer_write(request, url, *kind, route);
+  if (mutates(route.verb)) return answer_write(request, url, *kind, route, identity);
   if (route.verb == Verb::kDeleteCollection) {
-    return answer_delete_collection(request, url, *kind, route);
+    return answer_delete_collection(request, url, *kind, route, identity);
   }
   const auto view = View::of(*kind, request, url);
   if (!view) return error_response(view.error());

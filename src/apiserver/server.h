@@ -76,14 +76,16 @@ class Server {
  private:
   http::Response dispatch(const http::Request& request, const http::Url& url);
   http::Response answer_resource(const http::Request& request, const http::Url& url,
-                                 const Route& route);
+                                 const Route& route, const Identity& identity);
   http::Response answer_path(const http::Request& request, const http::Url& url);
   http::Response answer_write(const http::Request& request, const http::Url& url,
-                              const ServedKind& kind, const Route& route);
+                              const ServedKind& kind, const Route& route, const Identity& identity);
   http::Response answer_delete_collection(const http::Request& request, const http::Url& url,
-                                          const ServedKind& kind, const Route& route);
+                                          const ServedKind& kind, const Route& route,
+                                          const Identity& identity);
   Result<WriteRequest> read_write(const http::Request& request, const http::Url& url,
-                                  const ServedKind& kind, const Route& route);
+                                  const ServedKind& kind, const Route& route,
+                                  const Identity& identity);
   // Runs the write until nobody comes between reading and committing.
   http::Response perform(const WriteRequest& write, const View& view);
   const ExtraRoute* extra_route(const http::Request& request, const http::Url& url) const;

@@ -13,6 +13,7 @@ namespace {
 
 // Each try reads anew; so many in a row would need a writer on the same object in every gap.
 constexpr int kAttempts = 16;
+constexpr std::size_t kManagerBytes = 128;
 
 bool somebody_was_quicker(const Error& error) {
   return error.code == Code::kConflict || error.code == Code::kAlreadyExists ||
@@ -70,12 +71,21 @@ Result<WriteRequest> from_client(const KindTable& kinds, const client::Write& wr
                        .patch = patch_of(write.verb),
                        .uid = write.uid,
                        .resource_version = write.resource_version,
-                       .validation = FieldValidation::kIgnore};
+                       .validation = FieldValidation::kIgnore,
+                       .user = {.user = "system:skiff", .groups = {std::string(kMasters)}},
+                       .manager = "skiff"};
   if (request.verb == Verb::kDelete) {
     SKIFF_TRY(read_delete_options(write.body, http::Url(), request));
     request.body = nullptr;
   }
   return request;
+}
+
+// What client-go calls itself: "kubectl/v1.34.4 (linux/amd64) ..." manages as kubectl.
+std::string default_manager(const http::Request& request) {
+  const std::string_view agent = http::header(request.headers, "User-Agent");
+  const std::string_view name = agent.substr(0, agent.find('/'));
+  return name.empty() ? "unknown" : std::string(name.substr(0, kManagerBytes));
 }
 
 json::value answer_value(const Transaction& txn, const Outcome& outcome) {
@@ -96,13 +106,16 @@ std::vector<Result<json::value>> nothing_written(std::size_t before, const Error
 }  // namespace
 
 Result<WriteRequest> Server::read_write(const http::Request& request, const http::Url& url,
-                                        const ServedKind& kind, const Route& route) {
+                                        const ServedKind& kind, const Route& route,
+                                        const Identity& identity) {
   WriteRequest write{.verb = route.verb,
                      .kind = &kind,
                      .ns = route.ns,
                      .name = route.name,
-                     .subresource = route.subresource};
+                     .subresource = route.subresource,
+                     .user = identity};
   SKIFF_TRY(read_options(url, write));
+  if (write.manager.empty()) write.manager = default_manager(request);
   if (route.verb == Verb::kPatch) {
     SKIFF_ASSIGN(write.patch, patch_type(request, kind));
   }
@@ -121,8 +134,9 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
 }
 
 http::Response Server::answer_write(const http::Request& request, const http::Url& url,
-                                    const ServedKind& kind, const Route& route) {
-  const auto write = read_write(request, url, kind, route);
+                                    const ServedKind& kind, const Route& route,
+                                    const Identity& identity) {
+  const auto write = read_write(request, url, kind, route, identity);
   if (!write) return error_response(write.error());
   const auto view = View::of(kind, request, url);
   if (!view) return error_response(view.error());
@@ -161,8 +175,9 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
 }
 
 http::Response Server::answer_delete_collection(const http::Request& request, const http::Url& url,
-                                                const ServedKind& kind, const Route& route) {
-  const auto write = read_write(request, url, kind, route);
+                                                const ServedKind& kind, const Route& route,
+                                                const Identity& identity) {
+  const auto write = read_write(request, url, kind, route, identity);
   if (!write) return error_response(write.error());
   const auto selection = Selection::parse(kind, route.ns, url.param("labelSelector").value_or(""),
                                           url.param("fieldSelector").value_or(""));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/admission/admission.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 
@@ -123,6 +124,8 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   gate_.set_defaults(kind, next);
   if (request.subresource.empty()) follow_spec(kind, next);
   SKIFF_TRY(gate_.check(kind, next));
+  SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
+                  outcome.warnings));
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
@@ -132,7 +135,8 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     return std::unexpected(invalid(resource, request.name, std::move(causes)));
   }
   if (next == old) return outcome;  // an answer, but no write and no event
-  if (request.subresource != "status" && spec_changed(kind, old, next)) {
+  if (request.subresource != "status" && kind.kind.has_generation &&
+      spec_changed(kind, old, next)) {
     const std::int64_t generation = json::get_int(old, {"metadata", "generation"}).value_or(0);
     json::set(next, {"metadata", "generation"}, generation + 1);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apiserver/authn.h"
 #include "apiserver/kinds.h"
 #include "apiserver/schema_gate.h"
 #include "apiserver/transaction.h"
@@ -39,6 +40,10 @@ struct WriteRequest {
   FieldValidation validation = FieldValidation::kWarn;
   std::vector<std::string> duplicated = {};  // paths of keys that the body gives twice
   bool dry_run = false;
+  // Who asks, and the name under which their fields are managed: ?fieldManager=, else what the
+  // User-Agent says before its first slash.
+  Identity user = {};
+  std::string manager = {};
 };
 
 struct Outcome {

@@ -63,6 +63,7 @@ Kind event_kind() {
   return {.resource = {"", "v1", "events", "Event", true},
           .singular = "event",
           .short_names = {"ev"},
+          .has_generation = false,
           .schema = "io.k8s.api.core.v1.Event",
           .columns = {{"Last Seen", "string"},
                       {"Type", "string"},
