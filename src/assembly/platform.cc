@@ -155,12 +155,12 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
   SKIFF_ASSIGN(DataFolder folder, DataFolder::open(options.data));
   std::unique_ptr<Platform> platform(new Platform(std::move(folder), options));
   SKIFF_TRY(platform->open_store());
-  platform->choose_network();
+  if (!options.api_only) platform->choose_network();
   SKIFF_TRY(platform->load_credentials());
   platform->make_server(std::move(ask_to_stop));
   SKIFF_TRY(platform->server_->bootstrap());
   platform->start_control();
-  platform->start_node();
+  if (!options.api_only) platform->start_node();
   SKIFF_TRY(platform->listen());
   return platform;
 }
@@ -223,8 +223,10 @@ void Platform::start_control() {
   control_ = std::make_unique<control::Runtime>(
       *control_client_, clock_,
       control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line});
-  for (const control::Controller& controller : features_.controllers) control_->add(controller);
-  control_->add(scheduler::make_scheduler());
+  if (!options_.api_only) {
+    for (const control::Controller& controller : features_.controllers) control_->add(controller);
+    control_->add(scheduler::make_scheduler());
+  }
   garbage_watch_ = store_->subscribe_all(store::Horizon::kCommitted, [this] {
     if (!garbage_due_.exchange(true)) loop_.wake();
   });
@@ -327,7 +329,7 @@ Result<void> Platform::listen() {
       if (!added) log_line(added.error().message);
     }
   }
-  agent_->start();
+  if (agent_) agent_->start();
   return {};
 }
 

@@ -143,6 +143,8 @@ void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code)
                    "Extended resource of this machine: RESOURCE=NUMBER");
   verb->add_flag("--no-local-trust", options->no_local_trust,
                  "Ask the same user on this machine for a token, too");
+  verb->add_flag("--api-only", options->up.api_only,
+                 "Only the API: no controllers, no scheduler, no pods on this machine");
   verb->callback([options, &context, &hooks, &exit_code] {
     options->up.data = context.globals.data;
     options->up.images_host = options->images == "host";
