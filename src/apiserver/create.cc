@@ -88,6 +88,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   kind.to_storage(object);
   SKIFF_TRY(
       admit({.txn = txn, .request = request, .object = object, .now = now}, outcome.warnings));
+  gate_.complete(kind, object);
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));

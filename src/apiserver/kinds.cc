@@ -117,7 +117,8 @@ KindTable::KindTable(const std::vector<api::Kind>& built_in,
     const ServedKind* first = by_key(kept.key());
     add({.kind = kind,
          .storage_group = kept.group,
-         .storage_version = first == nullptr ? kept.version : first->resource().version});
+         .storage_version = first == nullptr ? kept.version : first->resource().version,
+         .storage_schema = first == nullptr ? kind.schema : first->kind.schema});
   }
   for (const Object& definition : definitions) add_definition(*definition);
   for (Group& group : groups_) std::ranges::sort(group.versions, version_before);

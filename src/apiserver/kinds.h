@@ -28,6 +28,7 @@ struct ServedKind {
   // Where and in which version objects are kept.
   std::string storage_group = {};
   std::string storage_version = {};
+  std::string storage_schema = {};  // name in schema::Registry; empty for a custom kind
   // Of a custom kind; null where it has none or one that cannot be read.
   schema::SchemaPtr schema = {};
 

@@ -130,6 +130,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   kind.to_storage(next);
   SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
                   outcome.warnings));
+  gate_.complete(kind, next);
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {

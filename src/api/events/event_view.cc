@@ -39,6 +39,11 @@ void from_storage(json::value& object) {
   json::object* o = object.if_object();
   if (o == nullptr) return;
   for (const auto& [here, there] : kNames) rename(*o, there, here);
+  // What core writes even where it is empty, and this group does not.
+  for (const std::string_view field : {"reportingController", "reportingInstance"}) {
+    const json::value* member = o->if_contains(field);
+    if (member != nullptr && *member == "") o->erase(field);
+  }
 }
 
 json::array cells(const json::value& object, std::int64_t now_s) {
