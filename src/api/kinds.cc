@@ -9,14 +9,31 @@
 #include "api/core/pod.h"
 #include "api/core/service.h"
 #include "api/core/service_account.h"
+#include "api/events/event_view.h"
 
 namespace skiff::api {
+namespace {
+
+std::vector<Kind> core_kinds() {
+  return {namespace_kind(), pod_kind(),  service_kind(),         config_map_kind(), secret_kind(),
+          event_kind(),     node_kind(), service_account_kind(), lease_kind(),      crd_kind()};
+}
+
+std::vector<Kind> all_kinds() {
+  std::vector<Kind> out;
+  for (const auto group : {
+           core_kinds,
+           events_kinds,
+       }) {
+    for (Kind& kind : group()) out.push_back(std::move(kind));
+  }
+  return out;
+}
+
+}  // namespace
 
 const std::vector<Kind>& builtin_kinds() {
-  static const std::vector<Kind> kKinds{
-      namespace_kind(), pod_kind(),  service_kind(),         config_map_kind(), secret_kind(),
-      event_kind(),     node_kind(), service_account_kind(), lease_kind(),      crd_kind(),
-  };
+  static const std::vector<Kind> kKinds = all_kinds();
   return kKinds;
 }
 
