@@ -1,6 +1,9 @@
 #include "api/kinds.h"
 
+#include <algorithm>
+
 #include "api/apiextensions/crd.h"
+#include "api/apps/apps.h"
 #include "api/coordination/lease.h"
 #include "api/core/config.h"
 #include "api/core/event.h"
@@ -13,10 +16,17 @@
 namespace skiff::api {
 
 const std::vector<Kind>& builtin_kinds() {
-  static const std::vector<Kind> kKinds{
-      namespace_kind(), pod_kind(),  service_kind(),         config_map_kind(), secret_kind(),
-      event_kind(),     node_kind(), service_account_kind(), lease_kind(),      crd_kind(),
-  };
+  static const std::vector<Kind> kKinds = [] {
+    std::vector<Kind> all{
+        namespace_kind(), pod_kind(),  service_kind(),         config_map_kind(), secret_kind(),
+        event_kind(),     node_kind(), service_account_kind(), lease_kind(),      crd_kind(),
+    };
+    const auto add = [&](std::vector<Kind> group) {
+      std::ranges::move(group, std::back_inserter(all));
+    };
+    add(apps_kinds());
+    return all;
+  }();
   return kKinds;
 }
 
