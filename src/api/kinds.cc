@@ -4,6 +4,7 @@
 
 #include "api/apiextensions/crd.h"
 #include "api/apps/apps.h"
+#include "api/batch/batch.h"
 #include "api/coordination/lease.h"
 #include "api/core/config.h"
 #include "api/core/event.h"
@@ -25,6 +26,7 @@ const std::vector<Kind>& builtin_kinds() {
       std::ranges::move(group, std::back_inserter(all));
     };
     add(apps_kinds());
+    add(batch_kinds());
     return all;
   }();
   return kKinds;
