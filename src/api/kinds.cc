@@ -13,6 +13,7 @@
 #include "api/core/pod.h"
 #include "api/core/service.h"
 #include "api/core/service_account.h"
+#include "api/networking/networking.h"
 
 namespace skiff::api {
 
@@ -27,6 +28,7 @@ const std::vector<Kind>& builtin_kinds() {
     };
     add(apps_kinds());
     add(batch_kinds());
+    add(networking_kinds());
     return all;
   }();
   return kKinds;
