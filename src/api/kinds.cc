@@ -1,6 +1,10 @@
 #include "api/kinds.h"
 
+#include <algorithm>
+
 #include "api/apiextensions/crd.h"
+#include "api/apps/apps.h"
+#include "api/batch/batch.h"
 #include "api/coordination/lease.h"
 #include "api/core/config.h"
 #include "api/core/event.h"
@@ -10,6 +14,7 @@
 #include "api/core/service.h"
 #include "api/core/service_account.h"
 #include "api/events/event_view.h"
+#include "api/networking/networking.h"
 
 namespace skiff::api {
 namespace {
@@ -24,6 +29,9 @@ std::vector<Kind> all_kinds() {
   for (const auto group : {
            core_kinds,
            events_kinds,
+           apps_kinds,
+           batch_kinds,
+           networking_kinds,
        }) {
     for (Kind& kind : group()) out.push_back(std::move(kind));
   }

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/status.h"
@@ -83,6 +85,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_generation) metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
   prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
   kind.to_storage(object);
@@ -95,6 +98,9 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   const std::string name(api::name(object));
   if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
 
+  if (kind.kind.warnings != nullptr) {
+    std::ranges::move(kind.kind.warnings(object, {}), std::back_inserter(outcome.warnings));
+  }
   outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
   return outcome;

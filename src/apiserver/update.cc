@@ -48,6 +48,10 @@ bool spec_changed(const ServedKind& kind, const json::value& a, const json::valu
     if (kind.kind.has_status) o.erase("status");
     return o;
   };
+  if (kind.kind.annotations_count && json::get_object(a, {"metadata", "annotations"}) !=
+                                         json::get_object(b, {"metadata", "annotations"})) {
+    return true;
+  }
   return strip(a.get_object()) != strip(b.get_object());
 }
 
@@ -125,7 +129,10 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     if (kind.kind.has_status) copy_member(root, shown.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
-  if (request.subresource.empty()) follow_spec(kind, next);
+  if (request.subresource.empty()) {
+    if (kind.kind.prepare != nullptr) kind.kind.prepare(next, &old);
+    follow_spec(kind, next);
+  }
   SKIFF_TRY(gate_.check(kind, next));
   kind.to_storage(next);
   SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
@@ -138,6 +145,11 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   }
   if (!causes.empty()) {
     return std::unexpected(invalid(resource, request.name, std::move(causes)));
+  }
+  if (kind.kind.warnings != nullptr) {
+    std::ranges::move(
+        kind.kind.warnings(next, {.old = &old, .subresource = request.subresource}),
+        std::back_inserter(outcome.warnings));
   }
   if (next == old) return outcome;  // an answer, but no write and no event
   if (request.subresource != "status" && kind.kind.has_generation &&
