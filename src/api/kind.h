@@ -83,6 +83,15 @@ struct Kind {
   std::vector<std::string> selectable = {};
   // True for kinds whose loss by a power cut harms nobody: Event, Lease.
   bool lazy = false;
+  // Where the objects are kept as another kind of the same plural, of which this is only a view:
+  // the group of that kind (events.k8s.io/v1 Event is kept as core's). Of several versions in one
+  // group the one that is listed first is kept. The kind that is kept must be listed before its
+  // views.
+  std::optional<std::string> kept_in_group = {};
+  // From this view to the kept form and back; nothing may be lost on the way. set_defaults() and
+  // cells() see objects as this view shows them, validate() as they are kept.
+  void (*to_storage)(json::value& object) = nullptr;
+  void (*from_storage)(json::value& object) = nullptr;
   // An update without resourceVersion overwrites (most built-in kinds) or is refused (custom ones).
   bool unconditional_update = true;
   // Rules that a schema cannot say. Pure. Defaulting runs on create and update, before validation.
@@ -94,6 +103,9 @@ struct Kind {
   // Sentences about an accepted object that its author should read.
   std::vector<std::string> (*warnings)(const json::value& object,
                                        const Admission& context) = nullptr;
+  // The text of a selectable field that is not simply what stands at its path.
+  std::optional<std::string> (*field_text)(const json::value& object,
+                                           std::string_view path) = nullptr;
   // Cells of the table columns, where JSON paths do not suffice (Pod's STATUS). In column order.
   json::array (*cells)(const json::value& object, std::int64_t now_s) = nullptr;
 };

@@ -1,7 +1,5 @@
 #include "api/kinds.h"
 
-#include <algorithm>
-
 #include "api/apiextensions/crd.h"
 #include "api/apps/apps.h"
 #include "api/batch/batch.h"
@@ -13,24 +11,32 @@
 #include "api/core/pod.h"
 #include "api/core/service.h"
 #include "api/core/service_account.h"
+#include "api/events/event_view.h"
 #include "api/networking/networking.h"
 
 namespace skiff::api {
+namespace {
+
+std::vector<Kind> core_kinds() {
+  return {namespace_kind(), pod_kind(),  service_kind(),         config_map_kind(), secret_kind(),
+          event_kind(),     node_kind(), service_account_kind(), lease_kind(),      crd_kind()};
+}
+
+std::vector<Kind> all_kinds() {
+  std::vector<Kind> out;
+  for (const auto group : {
+           core_kinds,
+           events_kinds,
+       }) {
+    for (Kind& kind : group()) out.push_back(std::move(kind));
+  }
+  return out;
+}
+
+}  // namespace
 
 const std::vector<Kind>& builtin_kinds() {
-  static const std::vector<Kind> kKinds = [] {
-    std::vector<Kind> all{
-        namespace_kind(), pod_kind(),  service_kind(),         config_map_kind(), secret_kind(),
-        event_kind(),     node_kind(), service_account_kind(), lease_kind(),      crd_kind(),
-    };
-    const auto add = [&](std::vector<Kind> group) {
-      std::ranges::move(group, std::back_inserter(all));
-    };
-    add(apps_kinds());
-    add(batch_kinds());
-    add(networking_kinds());
-    return all;
-  }();
+  static const std::vector<Kind> kKinds = all_kinds();
   return kKinds;
 }
 

@@ -36,7 +36,7 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
 Result<void> Writes::choose_name(Transaction& txn, const WriteRequest& request,
                                  json::value& object) {
   const api::Resource& resource = request.kind->resource();
-  store::Key key{.resource = resource.key(), .ns = request.ns};
+  store::Key key{.resource = request.kind->storage_key(), .ns = request.ns};
   if (key.name = api::name(object); !key.name.empty()) {
     if (txn.get(key) == nullptr) return {};
     return std::unexpected(already_exists(resource, key.name));
@@ -88,8 +88,10 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
   prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
+  kind.to_storage(object);
   SKIFF_TRY(
       admit({.txn = txn, .request = request, .object = object, .now = now}, outcome.warnings));
+  gate_.complete(kind, object);
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));
@@ -99,7 +101,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.warnings != nullptr) {
     std::ranges::move(kind.kind.warnings(object, {}), std::back_inserter(outcome.warnings));
   }
-  outcome.key = {.resource = kind.resource().key(), .ns = request.ns, .name = name};
+  outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
   return outcome;
 }

@@ -163,7 +163,7 @@ http::Response Server::answer_resource(const http::Request& request, const http:
   }
   const auto view = View::of(*kind, request, url);
   if (!view) return error_response(view.error());
-  const store::Key key{.resource = kind->resource().key(), .ns = route.ns, .name = route.name};
+  const store::Key key{.resource = kind->storage_key(), .ns = route.ns, .name = route.name};
   if (route.subresource == "log") {
     const store::EntryPtr pod = store_.get(key);
     if (!pod) {

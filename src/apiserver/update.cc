@@ -91,7 +91,7 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
   if (old == nullptr) return std::unexpected(not_found(kind.resource(), request.name));
   SKIFF_TRY(check_preconditions(request, *old));
   json::value shown = *old;
-  shown.as_object()["apiVersion"] = kind.resource().api_version();
+  kind.from_storage(shown);
   SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
   SKIFF_TRY(match_body(request, next));
   return replace(txn, request, *old, std::move(next));
@@ -114,16 +114,19 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   Outcome outcome{.key = key_of(request)};
   SKIFF_TRY(check_unknown(request, next, outcome.warnings));
   json::object& root = next.get_object();
+  json::value room;
+  if (kind.converts()) kind.from_storage(room = old);
+  const json::value& shown = kind.converts() ? room : old;
   if (request.subresource == "status") {
     // Only the status is taken from what the client sent.
-    json::value whole = old;
+    json::value whole = shown;
     copy_member(whole.as_object(), root, "status");
     next = std::move(whole);
   } else {
     json::object& metadata = json::make_object(root, {"metadata"});
-    const json::object& before = json::get_object(old, {"metadata"});
+    const json::object& before = json::get_object(shown, {"metadata"});
     for (std::string_view name : kServerMetadata) copy_member(metadata, before, name);
-    if (kind.kind.has_status) copy_member(root, old.get_object(), "status");
+    if (kind.kind.has_status) copy_member(root, shown.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
   if (request.subresource.empty()) {
@@ -131,8 +134,10 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     follow_spec(kind, next);
   }
   SKIFF_TRY(gate_.check(kind, next));
+  kind.to_storage(next);
   SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
                   outcome.warnings));
+  gate_.complete(kind, next);
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
