@@ -47,6 +47,7 @@ Verb verb_of(client::Verb verb) {
       return Verb::kUpdate;
     case client::Verb::kMergePatch:
     case client::Verb::kJsonPatch:
+    case client::Verb::kApply:
       return Verb::kPatch;
     case client::Verb::kDelete:
       return Verb::kDelete;
@@ -61,6 +62,9 @@ Result<WriteRequest> from_client(const KindTable& kinds, const client::Write& wr
     return fail(Code::kNotFound,
                 fmt::format("{} of {} in {} is not served", verb_name(verb_of(write.verb)), r.key(),
                             r.api_version()));
+  }
+  if (write.verb == client::Verb::kApply) {
+    return fail(Code::kUnsupportedMediaType, "server-side apply is not served in process");
   }
   WriteRequest request{.verb = verb_of(write.verb),
                        .kind = kind,
