@@ -18,7 +18,10 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
   if (ns == nullptr) {
     return std::unexpected(not_found({.version = "v1", .plural = "namespaces"}, request.ns));
   }
-  if (!api::deleting(*ns)) return {};
+  if (!api::deleting(*ns)) {
+    txn.require({.resource = "namespaces", .name = request.ns});
+    return {};
+  }
   Error error = forbidden(
       request.kind->resource(), request.name,
       fmt::format("unable to create new content in namespace {} because it is being terminated",
@@ -85,14 +88,20 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   gate_.set_defaults(kind, object);
   prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
-  SKIFF_TRY(
-      admit({.txn = txn, .request = request, .object = object, .now = now}, outcome.warnings));
+  const AdmissionRequest admission{.txn = txn,
+                                   .request = request,
+                                   .object = object,
+                                   .now = now,
+                                   .suffix = [this] { return new_suffix(); },
+                                   .uid = [this] { return new_uid(); }};
+  SKIFF_TRY(admit(admission, outcome.warnings));
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));
   const std::string name(api::name(object));
   if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
 
+  SKIFF_TRY(approve(admission, outcome.warnings));
   outcome.key = {.resource = kind.resource().key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
   return outcome;

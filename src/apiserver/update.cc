@@ -71,6 +71,7 @@ Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
   json::value next = request.body;
   SKIFF_TRY(match_body(request, next));
   SKIFF_TRY(check_preconditions(request, *old));
+  txn.require(key_of(request));
   const std::string_view version = api::resource_version(next);
   if (version.empty() && request.resource_version.empty() &&
       !request.kind->kind.unconditional_update) {
@@ -86,6 +87,7 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
   const Object old = txn.get(key_of(request));
   if (old == nullptr) return std::unexpected(not_found(kind.resource(), request.name));
   SKIFF_TRY(check_preconditions(request, *old));
+  txn.require(key_of(request));
   json::value shown = *old;
   shown.as_object()["apiVersion"] = kind.resource().api_version();
   SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
@@ -124,8 +126,14 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   gate_.set_defaults(kind, next);
   if (request.subresource.empty()) follow_spec(kind, next);
   SKIFF_TRY(gate_.check(kind, next));
-  SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
-                  outcome.warnings));
+  const AdmissionRequest admission{.txn = txn,
+                                   .request = request,
+                                   .object = next,
+                                   .old = &old,
+                                   .now = stamp(),
+                                   .suffix = [this] { return new_suffix(); },
+                                   .uid = [this] { return new_uid(); }};
+  SKIFF_TRY(admit(admission, outcome.warnings));
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
@@ -134,6 +142,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   if (!causes.empty()) {
     return std::unexpected(invalid(resource, request.name, std::move(causes)));
   }
+  SKIFF_TRY(approve(admission, outcome.warnings));
   if (next == old) return outcome;  // an answer, but no write and no event
   if (request.subresource != "status" && kind.kind.has_generation &&
       spec_changed(kind, old, next)) {
