@@ -37,7 +37,7 @@ Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
     case Verb::kUpdate:
       return update(txn, request);
     case Verb::kPatch:
-      return patch(txn, request);
+      return request.patch == PatchType::kApply ? apply(txn, request) : patch(txn, request);
     case Verb::kDelete:
       return remove(txn, request);
     default:
@@ -82,8 +82,6 @@ Result<void> match_body(const WriteRequest& request, json::value& object) {
   json::object& metadata = json::make_object(root, {"metadata"});
   if (!request.ns.empty()) metadata["namespace"] = request.ns;
   if (!request.name.empty()) metadata["name"] = request.name;
-  // Field ownership is not tracked, so nothing may claim it is.
-  metadata.erase("managedFields");
   metadata.erase("selfLink");
   return {};
 }

@@ -15,7 +15,7 @@
 
 namespace skiff::client {
 
-enum class Verb { kCreate, kUpdate, kMergePatch, kJsonPatch, kDelete };
+enum class Verb { kCreate, kUpdate, kMergePatch, kJsonPatch, kApply, kDelete };
 
 // One write, as data.
 struct Write {
@@ -28,6 +28,9 @@ struct Write {
   // Preconditions. A write whose precondition fails is kConflict and changes nothing.
   std::string uid = {};
   std::string resource_version = {};
+  // Under which name the fields it writes are managed; empty: the client's own.
+  std::string field_manager = {};
+  bool force = false;  // kApply: take fields that others manage
   // False for what may be lost by a power cut (never by kill -9): heartbeats, passing pod states.
   bool synced = true;
 };

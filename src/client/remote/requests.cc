@@ -98,6 +98,11 @@ http::Request write_request(const Write& write) {
       type = "application/json-patch+json";
       body = with_tests(write);
       break;
+    case Verb::kApply:
+      request.method = "PATCH";
+      type = "application/apply-patch+yaml";
+      body = with_metadata(write);
+      break;
     case Verb::kDelete:
       request.method = "DELETE";
       body = delete_options(write);
