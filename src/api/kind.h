@@ -100,12 +100,12 @@ struct Kind {
   // a Job's selector. `old` is null on create. Values may still be of wrong types.
   void (*prepare)(json::value& object, const json::value* old) = nullptr;
   std::vector<Cause> (*validate)(const json::value& object, const Admission& context) = nullptr;
-  // The text of a selectable field that is not simply what stands at its path.
-  std::optional<std::string> (*field_text)(const json::value& object,
-                                           std::string_view path) = nullptr;
   // Sentences about an accepted object that its author should read.
   std::vector<std::string> (*warnings)(const json::value& object,
                                        const Admission& context) = nullptr;
+  // The text of a selectable field that is not simply what stands at its path.
+  std::optional<std::string> (*field_text)(const json::value& object,
+                                           std::string_view path) = nullptr;
   // Cells of the table columns, where JSON paths do not suffice (Pod's STATUS). In column order.
   json::array (*cells)(const json::value& object, std::int64_t now_s) = nullptr;
 };

@@ -1,7 +1,5 @@
 #include "api/kinds.h"
 
-#include <algorithm>
-
 #include "api/apiextensions/crd.h"
 #include "api/apps/apps.h"
 #include "api/batch/batch.h"

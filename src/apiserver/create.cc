@@ -22,7 +22,10 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
   if (ns == nullptr) {
     return std::unexpected(not_found({.version = "v1", .plural = "namespaces"}, request.ns));
   }
-  if (!api::deleting(*ns)) return {};
+  if (!api::deleting(*ns)) {
+    txn.require({.resource = "namespaces", .name = request.ns});
+    return {};
+  }
   Error error = forbidden(
       request.kind->resource(), request.name,
       fmt::format("unable to create new content in namespace {} because it is being terminated",
@@ -93,8 +96,13 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
   kind.to_storage(object);
-  SKIFF_TRY(
-      admit({.txn = txn, .request = request, .object = object, .now = now}, outcome.warnings));
+  const AdmissionRequest admission{.txn = txn,
+                                   .request = request,
+                                   .object = object,
+                                   .now = now,
+                                   .suffix = [this] { return new_suffix(); },
+                                   .uid = [this] { return new_uid(); }};
+  SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, object);
 
   std::vector<Cause> causes = check_metadata(kind, object);
@@ -105,6 +113,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.warnings != nullptr) {
     std::ranges::move(kind.kind.warnings(object, {}), std::back_inserter(outcome.warnings));
   }
+  SKIFF_TRY(approve(admission, outcome.warnings));
   outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
   return outcome;

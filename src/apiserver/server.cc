@@ -47,6 +47,17 @@ Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::
           [this](Transaction& txn, store::Sync sync) -> Result<void> {
             SKIFF_TRY(commit(txn, sync));
             return {};
+          }),
+      quotas_(
+          store, clock,
+          [this](const std::string& resource) {
+            const auto table = this->kinds();
+            const ServedKind* kind = table->by_key(resource);
+            return kind != nullptr && kind->resource().namespaced;
+          },
+          [this](Transaction& txn, store::Sync sync) -> Result<void> {
+            SKIFF_TRY(commit(txn, sync));
+            return {};
           }) {
   load_kinds();
 }
@@ -70,6 +81,11 @@ Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {
   SKIFF_ASSIGN(const store::Revision revision, txn.commit(sync));
   if (txn.touched(kCrdKey)) load_kinds();
   return revision;
+}
+
+bool Server::collect_garbage() {
+  const bool collected = collector_.pass();
+  return quotas_.pass() || collected;
 }
 
 http::Response Server::handle(const http::Request& request) {

@@ -76,6 +76,7 @@ Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
   json::value next = request.body;
   SKIFF_TRY(match_body(request, next));
   SKIFF_TRY(check_preconditions(request, *old));
+  txn.require(key_of(request));
   const std::string_view version = api::resource_version(next);
   if (version.empty() && request.resource_version.empty() &&
       !request.kind->kind.unconditional_update) {
@@ -91,6 +92,7 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
   const Object old = txn.get(key_of(request));
   if (old == nullptr) return std::unexpected(not_found(kind.resource(), request.name));
   SKIFF_TRY(check_preconditions(request, *old));
+  txn.require(key_of(request));
   json::value shown = *old;
   kind.from_storage(shown);
   SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
@@ -139,8 +141,14 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   }
   SKIFF_TRY(gate_.check(kind, next));
   kind.to_storage(next);
-  SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
-                  outcome.warnings));
+  const AdmissionRequest admission{.txn = txn,
+                                   .request = request,
+                                   .object = next,
+                                   .old = &old,
+                                   .now = stamp(),
+                                   .suffix = [this] { return new_suffix(); },
+                                   .uid = [this] { return new_uid(); }};
+  SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, next);
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
@@ -151,10 +159,10 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     return std::unexpected(invalid(resource, request.name, std::move(causes)));
   }
   if (kind.kind.warnings != nullptr) {
-    std::ranges::move(
-        kind.kind.warnings(next, {.old = &old, .subresource = request.subresource}),
-        std::back_inserter(outcome.warnings));
+    std::ranges::move(kind.kind.warnings(next, {.old = &old, .subresource = request.subresource}),
+                      std::back_inserter(outcome.warnings));
   }
+  SKIFF_TRY(approve(admission, outcome.warnings));
   // An answer, but no write and no event.
   if (next == old || (request.applied && same_but_times(next, old))) return outcome;
   if (request.subresource != "status" && kind.kind.has_generation &&

@@ -29,6 +29,9 @@ std::string Writes::new_suffix() {
 }
 
 Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
+  if (request.verb == Verb::kPatch && request.patch == PatchType::kApply) {
+    return apply(txn, request);
+  }
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
   switch (request.verb) {
@@ -37,7 +40,7 @@ Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
     case Verb::kUpdate:
       return update(txn, request);
     case Verb::kPatch:
-      return request.patch == PatchType::kApply ? apply(txn, request) : patch(txn, request);
+      return patch(txn, request);
     case Verb::kDelete:
       return remove(txn, request);
     default:

@@ -15,6 +15,7 @@
 
 namespace skiff::client {
 
+// kApply is server-side apply: the body is what the field manager wants, and creates where absent.
 enum class Verb { kCreate, kUpdate, kMergePatch, kJsonPatch, kApply, kDelete };
 
 // One write, as data.
@@ -28,9 +29,10 @@ struct Write {
   // Preconditions. A write whose precondition fails is kConflict and changes nothing.
   std::string uid = {};
   std::string resource_version = {};
-  // Under which name the fields it writes are managed; empty: the client's own.
+  // Of kApply: who owns the fields of the body, and whether to take those that others own. A field
+  // that another manager owns is kConflict without it.
   std::string field_manager = {};
-  bool force = false;  // kApply: take fields that others manage
+  bool force = false;
   // False for what may be lost by a power cut (never by kill -9): heartbeats, passing pod states.
   bool synced = true;
 };

@@ -49,7 +49,7 @@ def add_node(server):
 
 
 def run_specs(kubeconfig, focus, out):
-    programs = subprocess.run([ROOT / "tools" / "cluster", "e2e"], stdout=subprocess.PIPE, text=True,
+    programs = subprocess.run([ROOT / "tools" / "cluster", "e2e.test"], stdout=subprocess.PIPE, text=True,
                               check=True).stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
         with open(out, "w") as log:
@@ -83,7 +83,7 @@ def main():
     else:
         server = Skiff("--api-only").start()
         kubeconfig = f"{server.data}/kubeconfig"
-        programs = subprocess.run([ROOT / "tools" / "cluster"], stdout=subprocess.PIPE, text=True,
+        programs = subprocess.run([ROOT / "tools" / "cluster", "kube-controller-manager"], stdout=subprocess.PIPE, text=True,
                                   check=True).stdout.strip()
         helper = subprocess.Popen([f"{programs}/kube-controller-manager", "--kubeconfig", kubeconfig,
                                    "--controllers", WORKLOADS, "--leader-elect=false", "--bind-address=127.0.0.1",

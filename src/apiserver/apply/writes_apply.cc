@@ -5,6 +5,7 @@
 #include "apiserver/apply/tracking.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
+#include "base/strings.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -16,8 +17,34 @@ std::string kind_text(const json::value& body) {
                      version, api::kind(body));
 }
 
-Result<void> check_body(const WriteRequest& request) {
+const api::Resource& kind_of_body(const WriteRequest& request) {
+  static const api::Resource kScale{.group = "autoscaling", .version = "v1", .kind = "Scale"};
+  return request.subresource == "scale" ? kScale : request.kind->resource();
+}
+
+// The configuration that an applied Scale is of the object it belongs to.
+json::value config_of_scale(const WriteRequest& request) {
   const api::Resource& r = request.kind->resource();
+  json::value config =
+      json::object{{"apiVersion", r.api_version()}, {"kind", r.kind}};
+  if (const json::value* metadata = json::find(request.body, {"metadata"})) {
+    config.get_object()["metadata"] = *metadata;
+  }
+  const json::value* replicas = json::find(request.body, {"spec", "replicas"});
+  if (replicas == nullptr || !request.kind->kind.scale) return config;
+  std::string_view path = request.kind->kind.scale->spec;
+  if (path.starts_with('.')) path.remove_prefix(1);
+  json::value* at = &config;
+  for (const std::string_view step : split(path, '.')) {
+    if (!at->is_object()) at->emplace_object();
+    at = &at->get_object()[step];
+  }
+  *at = *replicas;
+  return config;
+}
+
+Result<void> check_body(const WriteRequest& request) {
+  const api::Resource& r = kind_of_body(request);
   if (!request.body.is_object()) {
     return fail(Code::kBadRequest,
                 fmt::format("error decoding YAML: error unmarshaling JSON: while decoding JSON: "
@@ -61,13 +88,19 @@ void Writes::record_owners(const WriteRequest& request, const json::value* old, 
     if (!sent.is_null()) json::make_object(next, {"metadata"})["managedFields"] = std::move(sent);
     return;
   }
-  gate_.complete_view(*request.kind, next);
+  // What is owned is what will be shown, zeros and all; the rules that come after this see the
+  // object without them.
+  json::value written = next;
+  gate_.complete_view(*request.kind, written);
   track_update(gate_,
                {.kind = *request.kind,
                 .subresource = request.subresource,
                 .manager = request.manager,
                 .now = stamp()},
-               old, std::move(sent), next);
+               old, std::move(sent), written);
+  if (json::value managed = take_managed(written); !managed.is_null()) {
+    json::make_object(next, {"metadata"})["managedFields"] = std::move(managed);
+  }
 }
 
 Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
@@ -77,7 +110,10 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
   if (old == nullptr && !request.subresource.empty()) {
     return std::unexpected(not_found(resource, request.name));
   }
-  if (old != nullptr) SKIFF_TRY(check_preconditions(request, *old));
+  if (old != nullptr) {
+    SKIFF_TRY(check_preconditions(request, *old));
+    txn.require(key_of(request));
+  }
   const FieldWriter writer{.kind = *request.kind,
                            .subresource = request.subresource,
                            .manager = request.manager,
@@ -86,7 +122,8 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
   if (old != nullptr) request.kind->from_storage(shown = *old);
   SKIFF_ASSIGN(json::value next,
                apply_config(gate_, writer, request.force, old == nullptr ? nullptr : &shown,
-                            request.body));
+                            request.subresource == "scale" ? config_of_scale(request)
+                                                           : request.body));
   WriteRequest write = request;
   write.applied = true;
   const std::string_view uid = api::uid(request.body);

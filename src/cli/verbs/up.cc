@@ -136,7 +136,8 @@ void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code)
   verb->add_option("--http", options->up.http, "HTTP address, loopback only")
       ->capture_default_str();
   // Not in --help until it works; asked for, it says so.
-  verb->add_option("--kubeconfig", options->up.kubeconfig)->group("");
+  verb->add_option("--kubeconfig", options->up.kubeconfig,
+                   "Run the controllers only, against this cluster (installs Skiff's kinds there)");
   verb->add_option("--images", options->images, "host: every image is this machine's own files")
       ->check(CLI::IsMember({"host"}));
   verb->add_option("--capacity", options->capacity,
