@@ -282,8 +282,9 @@ Result<void> Platform::listen() {
                     .key_pem = credentials_.server.key_pem,
                     .client_ca_pem = credentials_.authority.certificate_pem,
                     .gate =
-                        [this](std::uint64_t revision, std::function<void()> ready) {
-                          store_->when_visible(revision, std::move(ready));
+                        [this](std::uint64_t revision, std::function<void()> ready,
+                               store::Store::Refused refused) {
+                          store_->when_visible(revision, std::move(ready), std::move(refused));
                         },
                     .server_header = "skiff"},
                    [this](const http::Request& request) { return server_->handle(request); }));
