@@ -84,6 +84,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
   prepare_new(kind, object, now);
+  if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, object, nullptr));
   SKIFF_TRY(gate_.check(kind, object));
   SKIFF_TRY(
       admit({.txn = txn, .request = request, .object = object, .now = now}, outcome.warnings));
@@ -95,6 +96,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
 
   outcome.key = {.resource = kind.resource().key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
+  if (hooks_.created) hooks_.created(txn, request, *txn.get(outcome.key));
   return outcome;
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "apiserver/authn.h"
+#include "apiserver/access/access.h"
 #include "apiserver/garbage.h"
 #include "apiserver/kinds.h"
 #include "apiserver/openapi.h"
@@ -34,11 +34,15 @@ struct ExtraRoute {
   std::string prefix = {};
   http::Handler handler = {};
   bool open = false;  // also for callers without credentials: static files
+  // What the caller must be allowed to do; absent: this method on this path, as a non-resource URL.
+  std::function<Action(const http::Request& request, const http::Url& url)> needs = {};
 };
 
 struct ServerOptions {
   std::string version = "v1.34.0+skiff";
   AuthOptions auth = {};
+  TokenOptions tokens = {};
+  std::string authority = {};  // the certificate that pods are to trust, as PEM
   PodStreams* pod_streams = nullptr;
   std::vector<ExtraRoute> routes = {};
   int api_port = 7443;  // what Service default/kubernetes points to
@@ -62,7 +66,10 @@ class Server {
 
   // One pass of the garbage collector; true if it changed something. Call until false whenever the
   // store changes (store::Store::subscribe_all) and at least once a minute for events that expire.
-  bool collect_garbage() { return collector_.pass(); }
+  bool collect_garbage() {
+    const bool kept = access_.pass();
+    return collector_.pass() || kept;
+  }
   // About once a second: ends watches whose time is over and sends bookmarks.
   void tick() { watches_.tick(); }
 
@@ -72,6 +79,7 @@ class Server {
 
   std::shared_ptr<const KindTable> kinds() const;
   store::Store& objects() { return store_; }
+  Access& access() { return access_; }
 
  private:
   http::Response dispatch(const http::Request& request, const http::Url& url);
@@ -88,6 +96,9 @@ class Server {
                                   const Identity& identity);
   // Runs the write until nobody comes between reading and committing.
   http::Response perform(const WriteRequest& write, const View& view);
+  Result<void> authorize(const http::Request& request, const http::Url& url,
+                         const Identity& identity, const ExtraRoute* extra,
+                         const Route& route) const;
   const ExtraRoute* extra_route(const http::Request& request, const http::Url& url) const;
 
   http::Response health(const http::Url& url) const;
@@ -102,11 +113,11 @@ class Server {
   const std::vector<api::Kind> built_in_;
   const env::Clock& clock_;
   ServerOptions options_;
-  Authenticator authenticator_;
   Writes writes_;
   OpenApi open_api_;
   Watches watches_;
   Collector collector_;
+  Access access_;
 
   mutable std::mutex kinds_lock_;
   std::shared_ptr<const KindTable> kinds_;

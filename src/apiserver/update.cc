@@ -123,6 +123,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   }
   gate_.set_defaults(kind, next);
   if (request.subresource.empty()) follow_spec(kind, next);
+  if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, next, &old));
   SKIFF_TRY(gate_.check(kind, next));
   SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
                   outcome.warnings));

@@ -29,6 +29,9 @@ std::string Writes::new_suffix() {
 }
 
 Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
+  if (hooks_.answer) {
+    if (auto answered = hooks_.answer(request)) return std::move(*answered);
+  }
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
   switch (request.verb) {
