@@ -2,6 +2,8 @@
 
 #include "api/apiextensions/crd.h"
 #include "api/apps/apps.h"
+#include "api/authentication/authentication.h"
+#include "api/authorization/authorization.h"
 #include "api/batch/batch.h"
 #include "api/coordination/lease.h"
 #include "api/core/config.h"
@@ -20,6 +22,15 @@ namespace {
 std::vector<Kind> core_kinds() {
   return {namespace_kind(), pod_kind(),  service_kind(),         config_map_kind(), secret_kind(),
           event_kind(),     node_kind(), service_account_kind(), lease_kind(),      crd_kind()};
+}
+
+std::vector<Kind> question_kinds() {
+  return {token_review_kind(),
+          self_subject_review_kind(),
+          subject_access_review_kind(),
+          self_subject_access_review_kind(),
+          local_subject_access_review_kind(),
+          self_subject_rules_review_kind()};
 }
 
 std::vector<Kind> all_kinds() {

@@ -94,6 +94,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   record_owners(request, nullptr, std::move(sent), object);
   if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
   prepare_new(kind, object, now);
+  if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, object, nullptr));
   SKIFF_TRY(gate_.check(kind, object));
   kind.to_storage(object);
   const AdmissionRequest admission{.txn = txn,
@@ -116,6 +117,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   SKIFF_TRY(approve(admission, outcome.warnings));
   outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
+  if (hooks_.created) hooks_.created(txn, request, *txn.get(outcome.key));
   return outcome;
 }
 

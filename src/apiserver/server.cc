@@ -1,5 +1,7 @@
 #include "apiserver/server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "api/meta.h"
@@ -23,6 +25,13 @@ bool prefix_matches(std::string_view path, std::string_view prefix) {
          (prefix.ends_with('/') || path[prefix.size()] == '/');
 }
 
+// Impersonation that makes no sense is told in plain text, as the real server does.
+http::Response refuse_identity(const http::Request& request, const Error& error) {
+  if (error.code != Code::kInternal) return error_response(error);
+  return text_response(
+      500, fmt::format("Internal Server Error: {}: {}\n", quoted(request.target), error.message));
+}
+
 void indent_where_asked(const http::Url& url, http::Response& response) {
   if (response.stream || response.body.empty() || !url.flag("pretty") ||
       http::header(response.headers, "Content-Type") != "application/json") {
@@ -39,12 +48,19 @@ Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::
       built_in_(std::move(kinds)),
       clock_(clock),
       options_(std::move(options)),
-      authenticator_(options_.auth),
       writes_(registry, clock, seed),
       open_api_(writes_.gate()),
       watches_(store, clock),
       collector_(
           store, clock, writes_, [this] { return this->kinds(); },
+          [this](Transaction& txn, store::Sync sync) -> Result<void> {
+            SKIFF_TRY(commit(txn, sync));
+            return {};
+          }),
+      access_(
+          store, clock, seed,
+          {.auth = options_.auth, .tokens = options_.tokens, .authority = options_.authority},
+          writes_, [this] { return this->kinds(); },
           [this](Transaction& txn, store::Sync sync) -> Result<void> {
             SKIFF_TRY(commit(txn, sync));
             return {};
@@ -87,7 +103,8 @@ Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {
 
 bool Server::collect_garbage() {
   const bool collected = collector_.pass();
-  return quotas_.pass() || collected;
+  const bool kept = access_.pass();
+  return quotas_.pass() || collected || kept;
 }
 
 http::Response Server::handle(const http::Request& request) {
@@ -97,24 +114,20 @@ http::Response Server::handle(const http::Request& request) {
   }
   http::Response response = dispatch(request, *url);
   indent_where_asked(*url, response);
-  if (const std::string cookie = authenticator_.sign_in_cookie(request, *url); !cookie.empty()) {
+  if (const std::string cookie = access_.sign_in_cookie(request, *url); !cookie.empty()) {
     response.headers.emplace_back("Set-Cookie", cookie);
   }
   return response;
 }
 
 http::Response Server::dispatch(const http::Request& request, const http::Url& url) {
-  const auto identity = authenticator_.authenticate(request, url);
-  if (!identity) return error_response(identity.error());
+  const auto identity = access_.identify(request, url);
+  if (!identity) return refuse_identity(request, identity.error());
   const ExtraRoute* extra = extra_route(request, url);
   const auto route = extra != nullptr ? Route() : parse_route(url, request.method);
-  if (extra == nullptr || !extra->open) {
-    Attributes attributes{.path = url.path, .method = request.method};
-    if (route) attributes.route = *route;
-    if (auto allowed = authorize(*identity, attributes); !allowed) {
-      count(request, attributes.route, http_code(allowed.error().code));
-      return error_response(allowed.error());
-    }
+  if (auto allowed = authorize(request, url, *identity, extra, route.value_or(Route())); !allowed) {
+    count(request, route.value_or(Route()), http_code(allowed.error().code));
+    return error_response(allowed.error());
   }
   http::Response response = extra != nullptr    ? extra->handler(request)
                             : !route            ? text_response(404, "404 page not found\n")
@@ -122,6 +135,15 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
                                                 : answer_path(request, url);
   count(request, route.value_or(Route()), response.status);
   return response;
+}
+
+Result<void> Server::authorize(const http::Request& request, const http::Url& url,
+                               const Identity& identity, const ExtraRoute* extra,
+                               const Route& route) const {
+  if (extra != nullptr && extra->open) return {};
+  return access_.authorize(identity, extra != nullptr && extra->needs
+                                         ? extra->needs(request, url)
+                                         : action_of(route, url, request.method));
 }
 
 const ExtraRoute* Server::extra_route(const http::Request& request, const http::Url& url) const {
@@ -143,7 +165,8 @@ http::Response Server::answer_path(const http::Request& request, const http::Url
   if (first == "healthz" || first == "livez" || first == "readyz") return health(url);
   if (first == "version" && url.segments.size() == 1) return version();
   if (first == "metrics" && url.segments.size() == 1) return metrics();
-  std::optional<http::Response> answer;
+  std::optional<http::Response> answer = access_.serve_path(url);
+  if (answer) return std::move(*answer);
   if (first == "openapi") {
     answer = open_api_.serve(table, request, url);
   } else {

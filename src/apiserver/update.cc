@@ -139,6 +139,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     if (kind.kind.prepare != nullptr) kind.kind.prepare(next, &old);
     follow_spec(kind, next);
   }
+  if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, next, &old));
   SKIFF_TRY(gate_.check(kind, next));
   kind.to_storage(next);
   const AdmissionRequest admission{.txn = txn,

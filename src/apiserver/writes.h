@@ -3,6 +3,7 @@
 // controller's plan of many writes and a dry run all pass the same checks.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -57,12 +58,25 @@ struct Outcome {
   std::vector<std::string> warnings = {};
 };
 
+// What others have a say in. Each may be absent.
+struct WriteHooks {
+  // Answers requests on kinds that are never stored; nothing: this is not one.
+  std::function<std::optional<Result<Outcome>>(const WriteRequest&)> answer = {};
+  // Whether this user may write the object so. `old` is null for a new one.
+  std::function<Result<void>(const WriteRequest&, const json::value& object,
+                             const json::value* old)>
+      guard = {};
+  // May stage what comes with a new object.
+  std::function<void(Transaction&, const WriteRequest&, const json::value& object)> created = {};
+};
+
 class Writes {
  public:
   Writes(const schema::Registry& registry, const env::Clock& clock, std::uint64_t seed)
       : gate_(registry), clock_(clock), random_(seed) {}
 
   Result<Outcome> run(Transaction& txn, const WriteRequest& request);
+  void set_hooks(WriteHooks hooks) { hooks_ = std::move(hooks); }
   const SchemaGate& gate() const { return gate_; }
 
  private:
@@ -88,6 +102,7 @@ class Writes {
   std::string new_uid();
   std::string new_suffix();
 
+  WriteHooks hooks_;
   SchemaGate gate_;
   const env::Clock& clock_;
   std::mutex random_lock_;

@@ -157,7 +157,9 @@ void Platform::make_server(std::function<void(bool)> ask_to_stop) {
       *store_, features_.kinds, registry_, clock_, entropy.seed(),
       apiserver::ServerOptions{
           .version = kVersion,
-          .auth = {.admin_token = credentials_.token, .local_trust = options_.local_trust}});
+          .auth = {.admin_token = credentials_.token, .local_trust = options_.local_trust},
+          .tokens = {.codec = token_codec(credentials_.token_keys)},
+          .authority = credentials_.authority.certificate_pem});
   page_client_ = std::make_unique<client::LocalClient>(
       *server_, [this](auto fn) { loop_.post(std::move(fn)); });
   server_->add_route({.method = "GET", .prefix = "/", .handler = [this](const http::Request&) {
