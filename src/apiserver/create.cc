@@ -1,6 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/meta.h"
+#include "apiserver/admission/admission.h"
+#include "apiserver/apply/managed.h"
+#include "apiserver/apply/managed.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 #include "base/limits.h"
@@ -17,7 +22,10 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
   if (ns == nullptr) {
     return std::unexpected(not_found({.version = "v1", .plural = "namespaces"}, request.ns));
   }
-  if (!api::deleting(*ns)) return {};
+  if (!api::deleting(*ns)) {
+    txn.require({.resource = "namespaces", .name = request.ns});
+    return {};
+  }
   Error error = forbidden(
       request.kind->resource(), request.name,
       fmt::format("unable to create new content in namespace {} because it is being terminated",
@@ -33,7 +41,7 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
 Result<void> Writes::choose_name(Transaction& txn, const WriteRequest& request,
                                  json::value& object) {
   const api::Resource& resource = request.kind->resource();
-  store::Key key{.resource = resource.key(), .ns = request.ns};
+  store::Key key{.resource = request.kind->storage_key(), .ns = request.ns};
   if (key.name = api::name(object); !key.name.empty()) {
     if (txn.get(key) == nullptr) return {};
     return std::unexpected(already_exists(resource, key.name));
@@ -69,6 +77,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   }
 
   Outcome outcome{.status = 201};
+  json::value sent = take_managed(object);
   SKIFF_TRY(check_unknown(request, object, outcome.warnings));
   SKIFF_TRY(choose_name(txn, request, object));
   json::object& metadata = json::make_object(object, {"metadata"});
@@ -78,18 +87,34 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   const std::string now = stamp();
   metadata["uid"] = new_uid();
   metadata["creationTimestamp"] = now;
-  metadata["generation"] = 1;
+  metadata.erase("generation");
+  if (kind.kind.has_generation) metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
+  record_owners(request, nullptr, std::move(sent), object);
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
   prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
+  kind.to_storage(object);
+  const AdmissionRequest admission{.txn = txn,
+                                   .request = request,
+                                   .object = object,
+                                   .now = now,
+                                   .suffix = [this] { return new_suffix(); },
+                                   .uid = [this] { return new_uid(); }};
+  SKIFF_TRY(admit(admission, outcome.warnings));
+  gate_.complete(kind, object);
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));
   const std::string name(api::name(object));
   if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
 
-  outcome.key = {.resource = kind.resource().key(), .ns = request.ns, .name = name};
+  if (kind.kind.warnings != nullptr) {
+    std::ranges::move(kind.kind.warnings(object, {}), std::back_inserter(outcome.warnings));
+  }
+  SKIFF_TRY(approve(admission, outcome.warnings));
+  outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
   return outcome;
 }

@@ -43,12 +43,17 @@ json::object resource_list(const KindTable& kinds, const std::string& group,
     if (!kind->kind.short_names.empty()) entry["shortNames"] = words(kind->kind.short_names);
     if (!kind->kind.categories.empty()) entry["categories"] = words(kind->kind.categories);
     resources.emplace_back(std::move(entry));
-    for (const SubresourceInfo& sub : subresources(*kind)) {
-      resources.emplace_back(json::object{{"name", r.plural + "/" + sub.name},
-                                          {"singularName", ""},
-                                          {"namespaced", r.namespaced},
-                                          {"kind", sub.kind},
-                                          {"verbs", words(sub.verbs)}});
+    for (const api::Subresource& sub : subresources(*kind)) {
+      json::object below{{"name", r.plural + "/" + sub.name},
+                         {"singularName", ""},
+                         {"namespaced", r.namespaced},
+                         {"kind", sub.kind},
+                         {"verbs", words(sub.verbs)}};
+      if (!sub.version.empty()) {
+        below["group"] = sub.group;
+        below["version"] = sub.version;
+      }
+      resources.emplace_back(std::move(below));
     }
   }
   return {{"kind", "APIResourceList"},
@@ -59,20 +64,23 @@ json::object resource_list(const KindTable& kinds, const std::string& group,
 
 json::object aggregated_resource(const ServedKind& kind) {
   const api::Resource& r = kind.resource();
-  const auto response_kind = [&](const std::string& name) {
-    return json::object{{"group", r.group}, {"version", r.version}, {"kind", name}};
+  const auto response_kind = [&](const api::Subresource& sub) {
+    const bool ours = sub.version.empty();
+    return json::object{{"group", ours ? r.group : sub.group},
+                        {"version", ours ? r.version : sub.version},
+                        {"kind", sub.kind}};
   };
   json::object entry{{"resource", r.plural},
-                     {"responseKind", response_kind(r.kind)},
+                     {"responseKind", response_kind({.kind = r.kind})},
                      {"scope", r.namespaced ? "Namespaced" : "Cluster"},
                      {"singularResource", kind.kind.singular},
                      {"verbs", words(verbs(kind))}};
   if (!kind.kind.short_names.empty()) entry["shortNames"] = words(kind.kind.short_names);
   if (!kind.kind.categories.empty()) entry["categories"] = words(kind.kind.categories);
   json::array subs;
-  for (const SubresourceInfo& sub : subresources(kind)) {
+  for (const api::Subresource& sub : subresources(kind)) {
     subs.emplace_back(json::object{{"subresource", sub.name},
-                                   {"responseKind", response_kind(sub.kind)},
+                                   {"responseKind", response_kind(sub)},
                                    {"verbs", words(sub.verbs)}});
   }
   if (!subs.empty()) entry["subresources"] = std::move(subs);

@@ -60,41 +60,50 @@ bool version_before(std::string_view a, std::string_view b) {
   return a < b;
 }
 
-std::string ServedKind::storage_api_version() const {
+api::Resource ServedKind::kept() const {
   api::Resource stored = kind.resource;
+  stored.group = storage_group;
   stored.version = storage_version;
-  return stored.api_version();
+  return stored;
 }
 
-std::vector<SubresourceInfo> subresources(const ServedKind& kind) {
-  std::vector<SubresourceInfo> out;
-  const std::string key = kind.resource().key();
-  if (key == "pods") {
-    out.push_back({.name = "binding", .kind = "Binding", .verbs = {"create"}});
-    out.push_back({.name = "log", .kind = "Pod", .verbs = {"get"}});
-  }
-  if (key == "namespaces") {
-    out.push_back({.name = "finalize", .kind = "Namespace", .verbs = {"update"}});
+void ServedKind::to_storage(json::value& object) const {
+  if (!object.is_object()) return;
+  if (kind.to_storage != nullptr) kind.to_storage(object);
+  object.get_object()["apiVersion"] = storage_api_version();
+}
+
+void ServedKind::from_storage(json::value& object) const {
+  if (!object.is_object()) return;
+  if (kind.from_storage != nullptr) kind.from_storage(object);
+  object.get_object()["apiVersion"] = kind.resource.api_version();
+}
+
+std::vector<api::Subresource> subresources(const ServedKind& kind) {
+  std::vector<api::Subresource> out = kind.kind.subresources;
+  const std::vector<std::string> verbs = {"get", "patch", "update"};
+  if (kind.kind.scale) {
+    out.push_back({.name = "scale",
+                   .kind = "Scale",
+                   .verbs = verbs,
+                   .group = "autoscaling",
+                   .version = "v1"});
   }
   if (kind.kind.has_status) {
-    out.push_back(
-        {.name = "status", .kind = kind.resource().kind, .verbs = {"get", "patch", "update"}});
+    out.push_back({.name = "status", .kind = kind.resource().kind, .verbs = verbs});
   }
   return out;
 }
 
 std::vector<std::string> verbs(const ServedKind& kind) {
-  // Emptying the whole list of namespaces by one request is not offered, as in Kubernetes.
-  if (kind.resource().key() == "namespaces") {
-    return {"create", "delete", "get", "list", "patch", "update", "watch"};
-  }
+  if (!kind.kind.verbs.empty()) return kind.kind.verbs;
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 
 bool allows(const ServedKind& kind, std::string_view subresource, Verb verb) {
   const std::string_view word = verb_name(verb);
   if (subresource.empty()) return std::ranges::count(verbs(kind), word) > 0;
-  for (const SubresourceInfo& info : subresources(kind)) {
+  for (const api::Subresource& info : subresources(kind)) {
     if (info.name == subresource) return std::ranges::count(info.verbs, word) > 0;
   }
   return false;
@@ -103,9 +112,13 @@ bool allows(const ServedKind& kind, std::string_view subresource, Verb verb) {
 KindTable::KindTable(const std::vector<api::Kind>& built_in,
                      const std::vector<Object>& definitions) {
   for (const api::Kind& kind : built_in) {
-    const ServedKind* first = by_key(kind.resource.key());
+    api::Resource kept = kind.resource;
+    kept.group = kind.kept_in_group.value_or(kept.group);
+    const ServedKind* first = by_key(kept.key());
     add({.kind = kind,
-         .storage_version = first == nullptr ? kind.resource.version : first->resource().version});
+         .storage_group = kept.group,
+         .storage_version = first == nullptr ? kept.version : first->resource().version,
+         .storage_schema = first == nullptr ? kind.schema : first->kind.schema});
   }
   for (const Object& definition : definitions) add_definition(*definition);
   for (Group& group : groups_) std::ranges::sort(group.versions, version_before);
@@ -134,8 +147,9 @@ void KindTable::add_definition(const json::value& definition) {
   }
   for (const json::value& version : json::get_array(*spec, {"versions"})) {
     if (!json::get_bool(version, {"served"}).value_or(false)) continue;
-    ServedKind kind{.custom = true, .storage_version = storage};
-    kind.kind.resource = {.group = std::string(json::get_string(*spec, {"group"})),
+    const std::string group(json::get_string(*spec, {"group"}));
+    ServedKind kind{.custom = true, .storage_group = group, .storage_version = storage};
+    kind.kind.resource = {.group = group,
                           .version = std::string(json::get_string(version, {"name"})),
                           .plural = std::string(json::get_string(*spec, {"names", "plural"})),
                           .kind = std::string(json::get_string(*spec, {"names", "kind"})),

@@ -96,9 +96,8 @@ Result<Outcome> Writes::remove(Transaction& txn, const WriteRequest& request) {
     json::object& metadata = json::make_object(next, {"metadata"});
     metadata["deletionTimestamp"] = rfc3339(clock_.now() + std::chrono::seconds(grace));
     if (kind.resource().key() != "namespaces") metadata["deletionGracePeriodSeconds"] = grace;
-    if (!api::deleting(*old)) {
-      metadata["generation"] = json::get_int(*old, {"metadata", "generation"}).value_or(0) + 1;
-    }
+    const auto generation = json::get_int(*old, {"metadata", "generation"});
+    if (generation && !api::deleting(*old)) metadata["generation"] = *generation + 1;
   }
   if (kind.resource().key() == "namespaces") {
     json::set(next, {"status", "phase"}, "Terminating");

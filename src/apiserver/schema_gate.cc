@@ -4,7 +4,9 @@
 
 #include <set>
 
+#include "api/builtin.h"
 #include "base/strings.h"
+#include "schema/canonical.h"
 #include "schema/check.h"
 #include "schema/defaults.h"
 #include "schema/json_patch.h"
@@ -57,10 +59,41 @@ std::vector<std::string> SchemaGate::prune(const ServedKind& kind, json::value& 
 }
 
 void SchemaGate::set_defaults(const ServedKind& kind, json::value& object) const {
-  if (const schema::SchemaPtr schema = schema_of(kind)) {
-    schema::apply_defaults(registry_, *schema, object);
+  const schema::SchemaPtr schema = schema_of(kind);
+  if (schema && schema->builtin) {
+    schema::normalize(registry_, *schema, object);
+  } else if (json::object* root = object.if_object(); root && root->contains("metadata")) {
+    // Of other kinds the server knows what metadata is made of.
+    static const schema::Schema kMetadata{.ref = std::string(api::kObjectMeta)};
+    schema::normalize(registry_, kMetadata, root->at("metadata"));
   }
+  if (schema) schema::apply_defaults(registry_, *schema, object);
   if (kind.kind.set_defaults != nullptr) kind.kind.set_defaults(object);
+}
+
+void SchemaGate::complete(const ServedKind& kind, json::value& object) const {
+  if (kind.storage_schema.empty()) return;
+  const schema::SchemaPtr schema = registry_.find(kind.storage_schema);
+  if (schema) schema::complete(registry_, *schema, object);
+}
+
+void SchemaGate::complete_view(const ServedKind& kind, json::value& object) const {
+  if (const schema::SchemaPtr schema = schema_of(kind)) {
+    schema::complete(registry_, *schema, object);
+  }
+}
+
+const json::value& SchemaGate::blank(const ServedKind& kind) const {
+  // Custom kinds share an empty name and an empty object.
+  const std::string_view name = kind.custom ? std::string_view() : kind.kind.schema;
+  const std::lock_guard lock(blanks_lock_);
+  auto at = blanks_.find(name);
+  if (at == blanks_.end()) {
+    json::value object = json::object();
+    if (!name.empty()) complete_view(kind, object);
+    at = blanks_.emplace(std::string(name), std::move(object)).first;
+  }
+  return at->second;
 }
 
 Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/admission/service_addresses.h"
 #include "apiserver/discovery.h"
 #include "apiserver/logs.h"
 #include "apiserver/request_body.h"
@@ -47,6 +48,17 @@ Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::
           [this](Transaction& txn, store::Sync sync) -> Result<void> {
             SKIFF_TRY(commit(txn, sync));
             return {};
+          }),
+      quotas_(
+          store, clock,
+          [this](const std::string& resource) {
+            const auto table = this->kinds();
+            const ServedKind* kind = table->by_key(resource);
+            return kind != nullptr && kind->resource().namespaced;
+          },
+          [this](Transaction& txn, store::Sync sync) -> Result<void> {
+            SKIFF_TRY(commit(txn, sync));
+            return {};
           }) {
   load_kinds();
 }
@@ -67,9 +79,15 @@ void Server::load_kinds() {
 }
 
 Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {
+  release_service_addresses(txn);
   SKIFF_ASSIGN(const store::Revision revision, txn.commit(sync));
   if (txn.touched(kCrdKey)) load_kinds();
   return revision;
+}
+
+bool Server::collect_garbage() {
+  const bool collected = collector_.pass();
+  return quotas_.pass() || collected;
 }
 
 http::Response Server::handle(const http::Request& request) {
@@ -100,7 +118,7 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
   }
   http::Response response = extra != nullptr    ? extra->handler(request)
                             : !route            ? text_response(404, "404 page not found\n")
-                            : route->resource() ? answer_resource(request, url, *route)
+                            : route->resource() ? answer_resource(request, url, *route, *identity)
                                                 : answer_path(request, url);
   count(request, route.value_or(Route()), response.status);
   return response;
@@ -135,13 +153,13 @@ http::Response Server::answer_path(const http::Request& request, const http::Url
 }
 
 http::Response Server::answer_resource(const http::Request& request, const http::Url& url,
-                                       const Route& route) {
+                                       const Route& route, const Identity& identity) {
   const auto table = kinds();
   const ServedKind* kind = table->find(route.group, route.version, route.plural);
   const bool sub_exists =
       kind != nullptr &&
       (route.subresource.empty() ||
-       std::ranges::count(subresources(*kind), route.subresource, &SubresourceInfo::name) > 0);
+       std::ranges::count(subresources(*kind), route.subresource, &api::Subresource::name) > 0);
   if (!sub_exists) {
     return error_response(
         {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
@@ -157,13 +175,13 @@ http::Response Server::answer_resource(const http::Request& request, const http:
       route.verb == Verb::kCreate && !route.name.empty() && route.subresource.empty();
   if (misplaced || !allows(*kind, route.subresource, route.verb))
     return error_response(method_not_allowed());
-  if (mutates(route.verb)) return answer_write(request, url, *kind, route);
+  if (mutates(route.verb)) return answer_write(request, url, *kind, route, identity);
   if (route.verb == Verb::kDeleteCollection) {
-    return answer_delete_collection(request, url, *kind, route);
+    return answer_delete_collection(request, url, *kind, route, identity);
   }
   const auto view = View::of(*kind, request, url);
   if (!view) return error_response(view.error());
-  const store::Key key{.resource = kind->resource().key(), .ns = route.ns, .name = route.name};
+  const store::Key key{.resource = kind->storage_key(), .ns = route.ns, .name = route.name};
   if (route.subresource == "log") {
     const store::EntryPtr pod = store_.get(key);
     if (!pod) {

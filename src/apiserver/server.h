@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apiserver/admission/quota_keeper.h"
 #include "apiserver/authn.h"
 #include "apiserver/garbage.h"
 #include "apiserver/kinds.h"
@@ -62,7 +63,7 @@ class Server {
 
   // One pass of the garbage collector; true if it changed something. Call until false whenever the
   // store changes (store::Store::subscribe_all) and at least once a minute for events that expire.
-  bool collect_garbage() { return collector_.pass(); }
+  bool collect_garbage();
   // About once a second: ends watches whose time is over and sends bookmarks.
   void tick() { watches_.tick(); }
 
@@ -76,14 +77,16 @@ class Server {
  private:
   http::Response dispatch(const http::Request& request, const http::Url& url);
   http::Response answer_resource(const http::Request& request, const http::Url& url,
-                                 const Route& route);
+                                 const Route& route, const Identity& identity);
   http::Response answer_path(const http::Request& request, const http::Url& url);
   http::Response answer_write(const http::Request& request, const http::Url& url,
-                              const ServedKind& kind, const Route& route);
+                              const ServedKind& kind, const Route& route, const Identity& identity);
   http::Response answer_delete_collection(const http::Request& request, const http::Url& url,
-                                          const ServedKind& kind, const Route& route);
+                                          const ServedKind& kind, const Route& route,
+                                          const Identity& identity);
   Result<WriteRequest> read_write(const http::Request& request, const http::Url& url,
-                                  const ServedKind& kind, const Route& route);
+                                  const ServedKind& kind, const Route& route,
+                                  const Identity& identity);
   // Runs the write until nobody comes between reading and committing.
   http::Response perform(const WriteRequest& write, const View& view);
   const ExtraRoute* extra_route(const http::Request& request, const http::Url& url) const;
@@ -105,6 +108,7 @@ class Server {
   OpenApi open_api_;
   Watches watches_;
   Collector collector_;
+  QuotaKeeper quotas_;
 
   mutable std::mutex kinds_lock_;
   std::shared_ptr<const KindTable> kinds_;

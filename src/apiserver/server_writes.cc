@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/meta.h"
+#include "apiserver/apply/apply_body.h"
 #include "apiserver/request_body.h"
 #include "apiserver/server.h"
 #include "apiserver/status.h"
@@ -13,6 +14,7 @@ namespace {
 
 // Each try reads anew; so many in a row would need a writer on the same object in every gap.
 constexpr int kAttempts = 16;
+constexpr std::size_t kManagerBytes = 128;
 
 bool somebody_was_quicker(const Error& error) {
   return error.code == Code::kConflict || error.code == Code::kAlreadyExists ||
@@ -35,6 +37,7 @@ store::Sync sync_of(const ServedKind& kind) {
 }
 
 PatchType patch_of(client::Verb verb) {
+  if (verb == client::Verb::kApply) return PatchType::kApply;
   return verb == client::Verb::kJsonPatch ? PatchType::kJson : PatchType::kMerge;
 }
 
@@ -46,6 +49,7 @@ Verb verb_of(client::Verb verb) {
       return Verb::kUpdate;
     case client::Verb::kMergePatch:
     case client::Verb::kJsonPatch:
+    case client::Verb::kApply:
       return Verb::kPatch;
     case client::Verb::kDelete:
       return Verb::kDelete;
@@ -68,9 +72,12 @@ Result<WriteRequest> from_client(const KindTable& kinds, const client::Write& wr
                        .subresource = write.subresource,
                        .body = write.body,
                        .patch = patch_of(write.verb),
+                       .force = write.force,
                        .uid = write.uid,
                        .resource_version = write.resource_version,
-                       .validation = FieldValidation::kIgnore};
+                       .validation = FieldValidation::kIgnore,
+                       .user = {.user = "system:skiff", .groups = {std::string(kMasters)}},
+                       .manager = write.field_manager.empty() ? "skiff" : write.field_manager};
   if (request.verb == Verb::kDelete) {
     SKIFF_TRY(read_delete_options(write.body, http::Url(), request));
     request.body = nullptr;
@@ -78,10 +85,19 @@ Result<WriteRequest> from_client(const KindTable& kinds, const client::Write& wr
   return request;
 }
 
-json::value answer_value(const Transaction& txn, const Outcome& outcome) {
-  if (outcome.answer) return *outcome.answer;
-  const store::EntryPtr entry = txn.result(outcome.key);
-  return entry ? *entry->value() : json::value();
+// What client-go calls itself: "kubectl/v1.34.4 (linux/amd64) ..." manages as kubectl.
+std::string default_manager(const http::Request& request) {
+  const std::string_view agent = http::header(request.headers, "User-Agent");
+  const std::string_view name = agent.substr(0, agent.find('/'));
+  return name.empty() ? "unknown" : std::string(name.substr(0, kManagerBytes));
+}
+
+json::value answer_value(const ServedKind& kind, const Transaction& txn, const Outcome& outcome) {
+  if (outcome.answer && api::kind(*outcome.answer) != kind.resource().kind) return *outcome.answer;
+  const store::EntryPtr entry = outcome.answer ? nullptr : txn.result(outcome.key);
+  json::value object = outcome.answer ? *outcome.answer : entry ? *entry->value() : json::value();
+  if (kind.converts()) kind.from_storage(object);
+  return object;
 }
 
 std::vector<Result<json::value>> nothing_written(std::size_t before, const Error& error) {
@@ -96,15 +112,23 @@ std::vector<Result<json::value>> nothing_written(std::size_t before, const Error
 }  // namespace
 
 Result<WriteRequest> Server::read_write(const http::Request& request, const http::Url& url,
-                                        const ServedKind& kind, const Route& route) {
+                                        const ServedKind& kind, const Route& route,
+                                        const Identity& identity) {
   WriteRequest write{.verb = route.verb,
                      .kind = &kind,
                      .ns = route.ns,
                      .name = route.name,
-                     .subresource = route.subresource};
+                     .subresource = route.subresource,
+                     .user = identity};
   SKIFF_TRY(read_options(url, write));
+  if (write.manager.empty()) write.manager = default_manager(request);
   if (route.verb == Verb::kPatch) {
     SKIFF_ASSIGN(write.patch, patch_type(request, kind));
+    SKIFF_TRY(read_patch_options(url, write));
+    if (write.patch == PatchType::kApply) {
+      SKIFF_TRY(read_apply_body(request, write));
+      return write;
+    }
   }
   SKIFF_ASSIGN(json::value body, parse_body(request));
   if (route.verb == Verb::kDelete || route.verb == Verb::kDeleteCollection) {
@@ -121,8 +145,9 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
 }
 
 http::Response Server::answer_write(const http::Request& request, const http::Url& url,
-                                    const ServedKind& kind, const Route& route) {
-  const auto write = read_write(request, url, kind, route);
+                                    const ServedKind& kind, const Route& route,
+                                    const Identity& identity) {
+  const auto write = read_write(request, url, kind, route, identity);
   if (!write) return error_response(write.error());
   const auto view = View::of(kind, request, url);
   if (!view) return error_response(view.error());
@@ -161,15 +186,16 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
 }
 
 http::Response Server::answer_delete_collection(const http::Request& request, const http::Url& url,
-                                                const ServedKind& kind, const Route& route) {
-  const auto write = read_write(request, url, kind, route);
+                                                const ServedKind& kind, const Route& route,
+                                                const Identity& identity) {
+  const auto write = read_write(request, url, kind, route, identity);
   if (!write) return error_response(write.error());
   const auto selection = Selection::parse(kind, route.ns, url.param("labelSelector").value_or(""),
                                           url.param("fieldSelector").value_or(""));
   if (!selection) return error_response(selection.error());
   const auto view = View::of(kind, request, url);
   if (!view) return error_response(view.error());
-  const store::Listing listing = store_.list(kind.resource().key(), route.ns);
+  const store::Listing listing = store_.list(kind.storage_key(), route.ns);
   std::string items;
   store::Revision last = listing.revision;
   for (const store::EntryPtr& entry : listing.entries) {
@@ -188,7 +214,7 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
     }
     last = std::max(last, response.after_revision);
     if (!items.empty()) items += ',';
-    items += entry->bytes();
+    items += View{.kind = &kind}.render(*entry, clock_.now());
   }
   http::Response response = json_response(
       200,
@@ -204,6 +230,7 @@ std::vector<Result<json::value>> Server::transact(const std::vector<client::Writ
     const auto table = kinds();
     Transaction txn(store_);
     std::vector<Outcome> outcomes;
+    std::vector<const ServedKind*> of;
     store::Sync sync = store::Sync::kLazy;
     for (const client::Write& write : writes) {
       const auto request = from_client(*table, write);
@@ -212,13 +239,16 @@ std::vector<Result<json::value>> Server::transact(const std::vector<client::Writ
       if (!outcome) return nothing_written(outcomes.size(), outcome.error());
       if (write.synced && !request->kind->kind.lazy) sync = store::Sync::kSynced;
       outcomes.push_back(std::move(*outcome));
+      of.push_back(request->kind);
     }
     const auto committed = commit(txn, sync);
     if (!committed && somebody_was_quicker(committed.error())) continue;
     if (!committed) return nothing_written(writes.size() - 1, committed.error());
     std::vector<Result<json::value>> results;
     results.reserve(outcomes.size());
-    for (const Outcome& outcome : outcomes) results.emplace_back(answer_value(txn, outcome));
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      results.emplace_back(answer_value(*of[i], txn, outcomes[i]));
+    }
     return results;
   }
   return nothing_written(writes.size() - 1,

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/admission/admission.h"
+#include "apiserver/apply/tracking.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 
@@ -47,6 +49,10 @@ bool spec_changed(const ServedKind& kind, const json::value& a, const json::valu
     if (kind.kind.has_status) o.erase("status");
     return o;
   };
+  if (kind.kind.annotations_count && json::get_object(a, {"metadata", "annotations"}) !=
+                                         json::get_object(b, {"metadata", "annotations"})) {
+    return true;
+  }
   return strip(a.get_object()) != strip(b.get_object());
 }
 
@@ -70,6 +76,7 @@ Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
   json::value next = request.body;
   SKIFF_TRY(match_body(request, next));
   SKIFF_TRY(check_preconditions(request, *old));
+  txn.require(key_of(request));
   const std::string_view version = api::resource_version(next);
   if (version.empty() && request.resource_version.empty() &&
       !request.kind->kind.unconditional_update) {
@@ -85,8 +92,9 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
   const Object old = txn.get(key_of(request));
   if (old == nullptr) return std::unexpected(not_found(kind.resource(), request.name));
   SKIFF_TRY(check_preconditions(request, *old));
+  txn.require(key_of(request));
   json::value shown = *old;
-  shown.as_object()["apiVersion"] = kind.resource().api_version();
+  kind.from_storage(shown);
   SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
   SKIFF_TRY(match_body(request, next));
   return replace(txn, request, *old, std::move(next));
@@ -107,22 +115,41 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                              given, api::uid(old))));
   }
   Outcome outcome{.key = key_of(request)};
+  json::value sent = take_managed(next);
   SKIFF_TRY(check_unknown(request, next, outcome.warnings));
   json::object& root = next.get_object();
+  json::value room;
+  if (kind.converts()) kind.from_storage(room = old);
+  const json::value& shown = kind.converts() ? room : old;
   if (request.subresource == "status") {
     // Only the status is taken from what the client sent.
-    json::value whole = old;
+    json::value whole = shown;
+    take_managed(whole);
     copy_member(whole.as_object(), root, "status");
     next = std::move(whole);
   } else {
     json::object& metadata = json::make_object(root, {"metadata"});
-    const json::object& before = json::get_object(old, {"metadata"});
+    const json::object& before = json::get_object(shown, {"metadata"});
     for (std::string_view name : kServerMetadata) copy_member(metadata, before, name);
-    if (kind.kind.has_status) copy_member(root, old.get_object(), "status");
+    if (kind.kind.has_status) copy_member(root, shown.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
-  if (request.subresource.empty()) follow_spec(kind, next);
+  record_owners(request, &shown, std::move(sent), next);
+  if (request.subresource.empty()) {
+    if (kind.kind.prepare != nullptr) kind.kind.prepare(next, &old);
+    follow_spec(kind, next);
+  }
   SKIFF_TRY(gate_.check(kind, next));
+  kind.to_storage(next);
+  const AdmissionRequest admission{.txn = txn,
+                                   .request = request,
+                                   .object = next,
+                                   .old = &old,
+                                   .now = stamp(),
+                                   .suffix = [this] { return new_suffix(); },
+                                   .uid = [this] { return new_uid(); }};
+  SKIFF_TRY(admit(admission, outcome.warnings));
+  gate_.complete(kind, next);
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
@@ -131,8 +158,15 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   if (!causes.empty()) {
     return std::unexpected(invalid(resource, request.name, std::move(causes)));
   }
-  if (next == old) return outcome;  // an answer, but no write and no event
-  if (request.subresource != "status" && spec_changed(kind, old, next)) {
+  if (kind.kind.warnings != nullptr) {
+    std::ranges::move(kind.kind.warnings(next, {.old = &old, .subresource = request.subresource}),
+                      std::back_inserter(outcome.warnings));
+  }
+  SKIFF_TRY(approve(admission, outcome.warnings));
+  // An answer, but no write and no event.
+  if (next == old || (request.applied && same_but_times(next, old))) return outcome;
+  if (request.subresource != "status" && kind.kind.has_generation &&
+      spec_changed(kind, old, next)) {
     const std::int64_t generation = json::get_int(old, {"metadata", "generation"}).value_or(0);
     json::set(next, {"metadata", "generation"}, generation + 1);
   }

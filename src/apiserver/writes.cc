@@ -9,7 +9,7 @@
 namespace skiff::apiserver {
 
 store::Key key_of(const WriteRequest& request) {
-  return {.resource = request.kind->resource().key(), .ns = request.ns, .name = request.name};
+  return {.resource = request.kind->storage_key(), .ns = request.ns, .name = request.name};
 }
 
 bool has_finalizers(const json::value& object) {
@@ -29,6 +29,9 @@ std::string Writes::new_suffix() {
 }
 
 Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
+  if (request.verb == Verb::kPatch && request.patch == PatchType::kApply) {
+    return apply(txn, request);
+  }
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
   switch (request.verb) {
@@ -77,13 +80,11 @@ Result<void> match_body(const WriteRequest& request, json::value& object) {
                             name, request.name));
   }
   json::object& root = object.get_object();
-  root["apiVersion"] = request.kind->storage_api_version();
+  root["apiVersion"] = version;
   root["kind"] = resource.kind;
   json::object& metadata = json::make_object(root, {"metadata"});
   if (!request.ns.empty()) metadata["namespace"] = request.ns;
   if (!request.name.empty()) metadata["name"] = request.name;
-  // Field ownership is not tracked, so nothing may claim it is.
-  metadata.erase("managedFields");
   metadata.erase("selfLink");
   return {};
 }

@@ -144,6 +144,7 @@ Kind config_map_kind() {
   return {.resource = {"", "v1", "configmaps", "ConfigMap", true},
           .singular = "configmap",
           .short_names = {"cm"},
+          .has_generation = false,
           .schema = "io.k8s.api.core.v1.ConfigMap",
           .columns = {{"Data", "string"}, {"Age", "string"}},
           .validate = validate_config_map,
@@ -153,6 +154,7 @@ Kind config_map_kind() {
 Kind secret_kind() {
   return {.resource = {"", "v1", "secrets", "Secret", true},
           .singular = "secret",
+          .has_generation = false,
           .schema = "io.k8s.api.core.v1.Secret",
           .columns = {{"Type", "string"}, {"Data", "string"}, {"Age", "string"}},
           .selectable = {"type"},

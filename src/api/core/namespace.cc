@@ -29,6 +29,10 @@ Kind namespace_kind() {
           .singular = "namespace",
           .short_names = {"ns"},
           .has_status = true,
+          .has_generation = false,
+          .subresources = {{"finalize", "Namespace", {"update"}}},
+          // Emptying the whole list of namespaces by one request is not offered, as in Kubernetes.
+          .verbs = {"create", "delete", "get", "list", "patch", "update", "watch"},
           .schema = "io.k8s.api.core.v1.Namespace",
           .columns = {{"Status", "string", ".status.phase"},
                       {"Age", "date", ".metadata.creationTimestamp"}},

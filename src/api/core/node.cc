@@ -68,6 +68,7 @@ Kind node_kind() {
           .singular = "node",
           .short_names = {"no"},
           .has_status = true,
+          .has_generation = false,
           .schema = "io.k8s.api.core.v1.Node",
           .columns = {{"Status", "string"},
                       {"Roles", "string"},

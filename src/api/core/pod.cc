@@ -36,6 +36,7 @@ Kind pod_kind() {
           .short_names = {"po"},
           .categories = {"all"},
           .has_status = true,
+          .subresources = {{"binding", "Binding", {"create"}}, {"log", "Pod", {"get"}}},
           .schema = "io.k8s.api.core.v1.Pod",
           .columns = {{"Ready", "string"},
                       {"Status", "string"},

@@ -148,6 +148,7 @@ Kind service_kind() {
           .short_names = {"svc"},
           .categories = {"all"},
           .has_status = true,
+          .has_generation = false,
           .schema = "io.k8s.api.core.v1.Service",
           .columns = {{"Type", "string"},
                       {"Cluster-IP", "string"},

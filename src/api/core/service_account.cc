@@ -15,6 +15,7 @@ Kind service_account_kind() {
   return {.resource = {"", "v1", "serviceaccounts", "ServiceAccount", true},
           .singular = "serviceaccount",
           .short_names = {"sa"},
+          .has_generation = false,
           .schema = "io.k8s.api.core.v1.ServiceAccount",
           .columns = {{"Secrets", "integer"}, {"Age", "string"}},
           .cells = cells};
