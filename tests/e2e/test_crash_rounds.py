@@ -222,6 +222,35 @@ def run_rounds(rounds):
         server.stop()
 
 
+def config_map(name, value, revision):
+    return {"metadata": {"name": name, "resourceVersion": str(revision)}, "data": {"v": value}}
+
+
+def test_the_checks_can_fail():
+    """Each thing that must not happen, shown to those who look for it."""
+    def writer():
+        one = Writer(0, 1)
+        one.known = {"w0-1": ("0:5", "7")}
+        return one
+    good = {"w0-1": config_map("w0-1", "0:5", 7)}
+    for found, wrong in ((good, False), ({}, True), ({"w0-1": config_map("w0-1", "0:4", 6)}, True),
+                         ({"w0-1": config_map("w0-1", "0:5", 8)}, True),
+                         ({**good, "w0-2": config_map("w0-2", "0:9", 9)}, True)):
+        one = writer()
+        one.compare(found)
+        assert bool(one.wrong) == wrong, (found, one.wrong)
+    open_delete = writer()
+    open_delete.open = ("w0-1", None)
+    open_delete.compare({})
+    assert not open_delete.wrong, "the outcome of an open request may be either"
+    for events in ([("ADDED", 5), ("MODIFIED", 5)], [("MODIFIED", 5)], [("ADDED", 5), ("ADDED", 6)],
+                   [("ADDED", 5), ("DELETED", 6), ("DELETED", 7)]):
+        watcher = Watcher()
+        for kind, revision in events:
+            watcher.see(kind, {"name": "a", "resourceVersion": str(revision)})
+        assert watcher.wrong, events
+
+
 def test_twenty_rounds():
     run_rounds(20)
 
