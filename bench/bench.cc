@@ -146,17 +146,17 @@ void creates(double sync) {
       }
     };
   };
-  const double one = calls_per_second(kHttp, 1, 3, create(1000));
+  const double one = calls_per_second({.port = kHttp}, 1, 3, create(1000));
   add("one create, one client", fmt::format("{:.2f} ms", 1000 / one),
       fmt::format("sync {:.2f} ms + 0.5", sync), 1000 / one <= sync + 0.5);
   std::vector<double> runs;
   for (int i = 0; i < 3; ++i)
-    runs.push_back(calls_per_second(kHttp, 64, 3, create(2000 + 100 * i)));
+    runs.push_back(calls_per_second({.port = kHttp}, 64, 3, create(2000 + 100 * i)));
   add("creates/s, 64 clients (median of 3)", fmt::format("{:.0f}/s", median(runs)));
   add("  per measured sync", fmt::format("{:.1f} creates", median(runs) * sync / 1000));
-  const double gets = calls_per_second(kHttp, 8, 3, [](int, std::uint64_t, Connection& c) {
-    c.request("GET", "/api/v1/namespaces/default");
-  });
+  const double gets = calls_per_second(
+      {.port = kHttp}, 8, 3,
+      [](int, std::uint64_t, Connection& c) { c.request("GET", "/api/v1/namespaces/default"); });
   add("GETs/s, 8 clients", fmt::format("{:.0f}/s", gets));
 }
 

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace skiff::bench {
@@ -52,41 +55,99 @@ double memory_mb(int pid, const char* file, std::string_view field) {
 
 }  // namespace
 
-Connection::Connection(std::uint16_t port) : fd_(dial(port)) {
+struct Connection::Tls {
+  SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+  SSL* session = SSL_new(context);
+  ~Tls() {
+    SSL_free(session);
+    SSL_CTX_free(context);
+  }
+};
+
+Connection::Connection(const Target& target) : fd_(dial(target.port)), token_(target.token) {
   if (fd_ < 0) give_up("connect");
+  if (!target.tls) return;
+  tls_ = std::make_unique<Tls>();
+  SSL_set_fd(tls_->session, fd_);
+  if (SSL_connect(tls_->session) != 1) give_up("TLS");
 }
 
 Connection::~Connection() { close(fd_); }
 
-Connection::Answer Connection::request(const std::string& method, const std::string& target,
-                                       const std::string& body) {
-  std::string out = method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
-  if (!body.empty()) {
-    out +=
-        "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
-  }
-  out += "\r\n" + body;
+void Connection::write_all(const std::string& out) {
   for (std::size_t sent = 0; sent < out.size();) {
-    const ssize_t n = send(fd_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+    const char* data = out.data() + sent;
+    const std::size_t left = out.size() - sent;
+    const ssize_t n = tls_ ? SSL_write(tls_->session, data, static_cast<int>(left))
+                           : send(fd_, data, left, MSG_NOSIGNAL);
     if (n <= 0) give_up("send");
     sent += static_cast<std::size_t>(n);
   }
+}
+
+bool Connection::fill(bool wait) {
   char piece[65536];
-  std::size_t end = std::string::npos;
-  std::size_t length = 0;
-  for (;;) {
-    if (end == std::string::npos && (end = buffer_.find("\r\n\r\n")) != std::string::npos) {
-      const std::size_t at = buffer_.find("Content-Length: ");
-      if (at > end) give_up("an answer without Content-Length");
-      length = static_cast<std::size_t>(std::atoll(buffer_.c_str() + at + 16));
-    }
-    if (end != std::string::npos && buffer_.size() >= end + 4 + length) break;
-    const ssize_t n = recv(fd_, piece, sizeof piece, 0);
-    if (n <= 0) give_up("recv");
-    buffer_.append(piece, static_cast<std::size_t>(n));
+  if (!wait && (!tls_ || SSL_pending(tls_->session) == 0)) {
+    pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
+    if (poll(&ready, 1, 0) == 0) return false;
   }
-  Answer answer{.status = std::atoi(buffer_.c_str() + 9), .body = buffer_.substr(end + 4, length)};
-  buffer_.erase(0, end + 4 + length);
+  const ssize_t n =
+      tls_ ? SSL_read(tls_->session, piece, sizeof piece) : recv(fd_, piece, sizeof piece, 0);
+  if (n <= 0) give_up("recv");
+  buffer_.append(piece, static_cast<std::size_t>(n));
+  return true;
+}
+
+void Connection::send_request(const std::string& method, const std::string& target,
+                              const std::string& body) {
+  std::string out = method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+  if (!token_.empty()) out += "Authorization: Bearer " + token_ + "\r\n";
+  if (!body.empty()) {
+    const char* type = method == "PATCH" ? "application/merge-patch+json" : "application/json";
+    out += std::string("Content-Type: ") + type +
+           "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+  }
+  write_all(out + "\r\n" + body);
+}
+
+std::string Connection::read_some() {
+  while (fill(false)) {
+  }
+  return std::exchange(buffer_, {});
+}
+
+// The body after a head of `head` bytes, by Content-Length or in chunks; leaves what follows.
+std::string Connection::read_body(std::size_t head) {
+  const std::string_view text = std::string_view(buffer_).substr(0, head);
+  const std::size_t at = text.find("Content-Length: ");
+  if (at != std::string_view::npos) {
+    const auto length = static_cast<std::size_t>(std::atoll(buffer_.c_str() + at + 16));
+    while (buffer_.size() < head + length) fill(true);
+    std::string body = buffer_.substr(head, length);
+    buffer_.erase(0, head + length);
+    return body;
+  }
+  std::string body;
+  for (std::size_t from = head;;) {
+    std::size_t line;
+    while ((line = buffer_.find("\r\n", from)) == std::string::npos) fill(true);
+    const std::size_t length = std::strtoul(buffer_.c_str() + from, nullptr, 16);
+    while (buffer_.size() < line + 2 + length + 2) fill(true);
+    body.append(buffer_, line + 2, length);
+    from = line + 2 + length + 2;
+    if (length > 0) continue;
+    buffer_.erase(0, from);
+    return body;
+  }
+}
+
+Connection::Answer Connection::request(const std::string& method, const std::string& target,
+                                       const std::string& body) {
+  send_request(method, target, body);
+  std::size_t end;
+  while ((end = buffer_.find("\r\n\r\n")) == std::string::npos) fill(true);
+  Answer answer{.status = std::atoi(buffer_.c_str() + 9)};
+  answer.body = read_body(end + 4);
   return answer;
 }
 
@@ -114,7 +175,7 @@ double sync_ms(const std::string& folder) {
   return times[times.size() / 2];
 }
 
-double calls_per_second(std::uint16_t port, int threads, double seconds,
+double calls_per_second(const Target& target, int threads, double seconds,
                         const std::function<void(int, std::uint64_t, Connection&)>& work) {
   std::atomic<std::uint64_t> calls = 0;
   const auto start = Clock::now();
@@ -124,7 +185,7 @@ double calls_per_second(std::uint16_t port, int threads, double seconds,
     std::vector<std::jthread> pool;
     for (int t = 0; t < threads; ++t) {
       pool.emplace_back([&, t] {
-        Connection connection(port);
+        Connection connection(target);
         for (std::uint64_t n = 0; Clock::now() < end; ++n) {
           work(t, n, connection);
           calls.fetch_add(1, std::memory_order_relaxed);

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 """Writes src/api/builtin.schema from the OpenAPI v3 documents of Kubernetes.
 
-  tools/gen_schema.py DIR > src/api/builtin.schema
+  tools/gen_schema.py DIR MODULES > src/api/builtin.schema
 
 DIR is api/openapi-spec/v3 of the Go module k8s.io/kubernetes at VERSION; get it with
-`go mod download -json k8s.io/kubernetes@VERSION`. Only facts are taken: names, types, list and patch
-properties. To serve another kind, add its definition to ROOTS and run this again.
+`go mod download -json k8s.io/kubernetes@VERSION`. MODULES is the folder that has the modules api,
+apimachinery and apiextensions-apiserver of the same release (k8s.io in the module cache): how Go
+types are written to JSON, pointers and omitempty, is told by the source only. Only facts are taken:
+names, types, list and patch properties. To serve another kind, add its definition to ROOTS and run
+this again.
 The form of the output is described in src/schema/definitions.h.
 """
 import glob
 import json
 import os
+import re
 import sys
 
 VERSION = "v1.34.4"
+MODULE_VERSION = "v0" + VERSION[2:]
 CORE = "io.k8s.api.core.v1."
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 ROOTS = [CORE + "PodTemplateSpec"] + [
@@ -106,11 +111,55 @@ def references(schema):
         yield from references(inner)
 
 
-def lines(name, schema):
+def go_folder(name):
+    """Where the Go type of a definition is declared, and what it is called there."""
+    package, _, kind = name.rpartition(".")
+    for prefix, module, inner in (
+            ("io.k8s.api.", "api", ""),
+            ("io.k8s.apimachinery.pkg.", "apimachinery", "pkg/"),
+            ("io.k8s.apiextensions-apiserver.pkg.", "apiextensions-apiserver", "pkg/")):
+        if package.startswith(prefix):
+            path = inner + package[len(prefix):].replace(".", "/")
+            return f"{module}@{MODULE_VERSION}/{path}", kind
+    raise SystemExit(f"nobody knows where {name} is declared")
+
+
+STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.M | re.S)
+FIELD = re.compile(r'^\s*(?:(\w+)\s+)?([\w.*\[\]]+)\s+`[^`]*json:"([^"]*)"', re.M)
+
+
+def go_structs(modules, folder, cache={}):
+    if folder not in cache:
+        cache[folder] = {}
+        for path in sorted(glob.glob(os.path.join(modules, folder, "*.go"))):
+            if not path.endswith("_test.go"):
+                with open(path, encoding="utf-8") as file:
+                    cache[folder].update(STRUCT.findall(file.read()))
+    return cache[folder]
+
+
+def marks(modules, folder, kind):
+    """JSON name -> how Go writes it: ~ even where it is zero, * a pointer."""
+    out = {}
+    for _, go_type, tag in FIELD.findall(go_structs(modules, folder).get(kind, "")):
+        name, *options = tag.split(",")
+        if "inline" in options or not name:
+            if "." not in go_type:  # metav1.TypeMeta: apiVersion and kind are always there
+                out.update(marks(modules, folder, go_type))
+        elif name != "-":
+            # A struct is never empty for Go, so omitempty means nothing to it.
+            out[name] = ("*" if go_type.startswith("*") else "") + (
+                "~" if "omitempty" not in options else "") + (
+                "?" if "omitzero" in options else "")
+    return out
+
+
+def lines(name, schema, modules):
     yield " ".join([name, type_of(schema)] + keywords(schema))
     required = schema.get("required", [])
+    written = marks(modules, *go_folder(name)) if schema.get("properties") else {}
     for key, place in sorted(schema.get("properties", {}).items()):
-        mark = "!" if key in required else ""
+        mark = ("!" if key in required else "") + written.get(key, "")
         yield " " + " ".join([key + mark, type_of(place)] + keywords(place))
 
 
@@ -127,7 +176,7 @@ def main():
             todo.extend(references(definitions[name]))
     print(f"# Made by tools/gen_schema.py from k8s.io/kubernetes {VERSION}.")
     for name in sorted(wanted):
-        print("\n".join(lines(name, definitions[name])))
+        print("\n".join(lines(name, definitions[name], sys.argv[2])))
 
 
 main()

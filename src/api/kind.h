@@ -73,6 +73,7 @@ struct Kind {
   bool has_status = false;  // status is a sub-resource: create and update leave it alone
   // metadata.generation counts changes of what the user wants. Some built-in kinds have none.
   bool has_generation = true;
+  bool annotations_count = false;  // for the generation, as if they were part of the spec
   std::optional<ScalePaths> scale = {};        // scale is a sub-resource
   std::vector<Subresource> subresources = {};  // besides status and scale
   std::vector<std::string> verbs = {};         // empty: all eight
@@ -82,11 +83,29 @@ struct Kind {
   std::vector<std::string> selectable = {};
   // True for kinds whose loss by a power cut harms nobody: Event, Lease.
   bool lazy = false;
+  // Where the objects are kept as another kind of the same plural, of which this is only a view:
+  // the group of that kind (events.k8s.io/v1 Event is kept as core's). Of several versions in one
+  // group the one that is listed first is kept. The kind that is kept must be listed before its
+  // views.
+  std::optional<std::string> kept_in_group = {};
+  // From this view to the kept form and back; nothing may be lost on the way. set_defaults() and
+  // cells() see objects as this view shows them, validate() as they are kept.
+  void (*to_storage)(json::value& object) = nullptr;
+  void (*from_storage)(json::value& object) = nullptr;
   // An update without resourceVersion overwrites (most built-in kinds) or is refused (custom ones).
   bool unconditional_update = true;
   // Rules that a schema cannot say. Pure. Defaulting runs on create and update, before validation.
   void (*set_defaults)(json::value& object) = nullptr;
+  // What the server itself writes into an object that a user creates or updates, after defaulting:
+  // a Job's selector. `old` is null on create. Values may still be of wrong types.
+  void (*prepare)(json::value& object, const json::value* old) = nullptr;
   std::vector<Cause> (*validate)(const json::value& object, const Admission& context) = nullptr;
+  // Sentences about an accepted object that its author should read.
+  std::vector<std::string> (*warnings)(const json::value& object,
+                                       const Admission& context) = nullptr;
+  // The text of a selectable field that is not simply what stands at its path.
+  std::optional<std::string> (*field_text)(const json::value& object,
+                                           std::string_view path) = nullptr;
   // Cells of the table columns, where JSON paths do not suffice (Pod's STATUS). In column order.
   json::array (*cells)(const json::value& object, std::int64_t now_s) = nullptr;
 };

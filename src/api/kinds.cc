@@ -1,8 +1,10 @@
 #include "api/kinds.h"
 
 #include "api/apiextensions/crd.h"
+#include "api/apps/apps.h"
 #include "api/authentication/authentication.h"
 #include "api/authorization/authorization.h"
+#include "api/batch/batch.h"
 #include "api/coordination/lease.h"
 #include "api/core/config.h"
 #include "api/core/event.h"
@@ -11,28 +13,44 @@
 #include "api/core/pod.h"
 #include "api/core/service.h"
 #include "api/core/service_account.h"
+#include "api/events/event_view.h"
+#include "api/networking/networking.h"
 
 namespace skiff::api {
+namespace {
+
+std::vector<Kind> core_kinds() {
+  return {namespace_kind(), pod_kind(),  service_kind(),         config_map_kind(), secret_kind(),
+          event_kind(),     node_kind(), service_account_kind(), lease_kind(),      crd_kind()};
+}
+
+std::vector<Kind> question_kinds() {
+  return {token_review_kind(),
+          self_subject_review_kind(),
+          subject_access_review_kind(),
+          self_subject_access_review_kind(),
+          local_subject_access_review_kind(),
+          self_subject_rules_review_kind()};
+}
+
+std::vector<Kind> all_kinds() {
+  std::vector<Kind> out;
+  for (const auto group : {
+           core_kinds,
+           events_kinds,
+           apps_kinds,
+           batch_kinds,
+           networking_kinds,
+       }) {
+    for (Kind& kind : group()) out.push_back(std::move(kind));
+  }
+  return out;
+}
+
+}  // namespace
 
 const std::vector<Kind>& builtin_kinds() {
-  static const std::vector<Kind> kKinds{
-      namespace_kind(),
-      pod_kind(),
-      service_kind(),
-      config_map_kind(),
-      secret_kind(),
-      event_kind(),
-      node_kind(),
-      service_account_kind(),
-      lease_kind(),
-      crd_kind(),
-      token_review_kind(),
-      self_subject_review_kind(),
-      subject_access_review_kind(),
-      self_subject_access_review_kind(),
-      local_subject_access_review_kind(),
-      self_subject_rules_review_kind(),
-  };
+  static const std::vector<Kind> kKinds = all_kinds();
   return kKinds;
 }
 

@@ -67,7 +67,6 @@ TEST(BuiltinDefinitions, FindTypos) {
 }
 
 TEST(BuiltinKinds, AreWhole) {
-  EXPECT_EQ(builtin_kinds().size(), 16u);
   for (const Kind& kind : builtin_kinds()) {
     const std::string& name = kind.resource.kind;
     EXPECT_NE(registry().find(kind.schema), nullptr) << name;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/status.h"
@@ -18,7 +20,10 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
   if (ns == nullptr) {
     return std::unexpected(not_found({.version = "v1", .plural = "namespaces"}, request.ns));
   }
-  if (!api::deleting(*ns)) return {};
+  if (!api::deleting(*ns)) {
+    txn.require({.resource = "namespaces", .name = request.ns});
+    return {};
+  }
   Error error = forbidden(
       request.kind->resource(), request.name,
       fmt::format("unable to create new content in namespace {} because it is being terminated",
@@ -34,7 +39,7 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
 Result<void> Writes::choose_name(Transaction& txn, const WriteRequest& request,
                                  json::value& object) {
   const api::Resource& resource = request.kind->resource();
-  store::Key key{.resource = resource.key(), .ns = request.ns};
+  store::Key key{.resource = request.kind->storage_key(), .ns = request.ns};
   if (key.name = api::name(object); !key.name.empty()) {
     if (txn.get(key) == nullptr) return {};
     return std::unexpected(already_exists(resource, key.name));
@@ -83,18 +88,30 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_generation) metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
   prepare_new(kind, object, now);
   if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, object, nullptr));
   SKIFF_TRY(gate_.check(kind, object));
-  SKIFF_TRY(
-      admit({.txn = txn, .request = request, .object = object, .now = now}, outcome.warnings));
+  kind.to_storage(object);
+  const AdmissionRequest admission{.txn = txn,
+                                   .request = request,
+                                   .object = object,
+                                   .now = now,
+                                   .suffix = [this] { return new_suffix(); },
+                                   .uid = [this] { return new_uid(); }};
+  SKIFF_TRY(admit(admission, outcome.warnings));
+  gate_.complete(kind, object);
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));
   const std::string name(api::name(object));
   if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
 
-  outcome.key = {.resource = kind.resource().key(), .ns = request.ns, .name = name};
+  if (kind.kind.warnings != nullptr) {
+    std::ranges::move(kind.kind.warnings(object, {}), std::back_inserter(outcome.warnings));
+  }
+  SKIFF_TRY(approve(admission, outcome.warnings));
+  outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
   if (hooks_.created) hooks_.created(txn, request, *txn.get(outcome.key));
   return outcome;

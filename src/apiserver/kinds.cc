@@ -60,10 +60,23 @@ bool version_before(std::string_view a, std::string_view b) {
   return a < b;
 }
 
-std::string ServedKind::storage_api_version() const {
+api::Resource ServedKind::kept() const {
   api::Resource stored = kind.resource;
+  stored.group = storage_group;
   stored.version = storage_version;
-  return stored.api_version();
+  return stored;
+}
+
+void ServedKind::to_storage(json::value& object) const {
+  if (!object.is_object()) return;
+  if (kind.to_storage != nullptr) kind.to_storage(object);
+  object.get_object()["apiVersion"] = storage_api_version();
+}
+
+void ServedKind::from_storage(json::value& object) const {
+  if (!object.is_object()) return;
+  if (kind.from_storage != nullptr) kind.from_storage(object);
+  object.get_object()["apiVersion"] = kind.resource.api_version();
 }
 
 std::vector<api::Subresource> subresources(const ServedKind& kind) {
@@ -99,9 +112,13 @@ bool allows(const ServedKind& kind, std::string_view subresource, Verb verb) {
 KindTable::KindTable(const std::vector<api::Kind>& built_in,
                      const std::vector<Object>& definitions) {
   for (const api::Kind& kind : built_in) {
-    const ServedKind* first = by_key(kind.resource.key());
+    api::Resource kept = kind.resource;
+    kept.group = kind.kept_in_group.value_or(kept.group);
+    const ServedKind* first = by_key(kept.key());
     add({.kind = kind,
-         .storage_version = first == nullptr ? kind.resource.version : first->resource().version});
+         .storage_group = kept.group,
+         .storage_version = first == nullptr ? kept.version : first->resource().version,
+         .storage_schema = first == nullptr ? kind.schema : first->kind.schema});
   }
   for (const Object& definition : definitions) add_definition(*definition);
   for (Group& group : groups_) std::ranges::sort(group.versions, version_before);
@@ -130,8 +147,9 @@ void KindTable::add_definition(const json::value& definition) {
   }
   for (const json::value& version : json::get_array(*spec, {"versions"})) {
     if (!json::get_bool(version, {"served"}).value_or(false)) continue;
-    ServedKind kind{.custom = true, .storage_version = storage};
-    kind.kind.resource = {.group = std::string(json::get_string(*spec, {"group"})),
+    const std::string group(json::get_string(*spec, {"group"}));
+    ServedKind kind{.custom = true, .storage_group = group, .storage_version = storage};
+    kind.kind.resource = {.group = group,
                           .version = std::string(json::get_string(version, {"name"})),
                           .plural = std::string(json::get_string(*spec, {"names", "plural"})),
                           .kind = std::string(json::get_string(*spec, {"names", "kind"})),

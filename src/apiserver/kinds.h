@@ -25,14 +25,27 @@ inline constexpr std::string_view kPermanentNamespaces[] = {"default", "kube-sys
 struct ServedKind {
   api::Kind kind = {};
   bool custom = false;  // from a CustomResourceDefinition
+  // Where and in which version objects are kept.
+  std::string storage_group = {};
   std::string storage_version = {};
+  std::string storage_schema = {};  // name in schema::Registry; empty for a custom kind
   // Of a custom kind; null where it has none or one that cannot be read.
   schema::SchemaPtr schema = {};
 
   const api::Resource& resource() const { return kind.resource; }
   // Objects are kept in another version than this endpoint shows.
-  bool converts() const { return storage_version != kind.resource.version; }
-  std::string storage_api_version() const;
+  bool converts() const {
+    return storage_version != kind.resource.version || storage_group != kind.resource.group;
+  }
+  std::string storage_api_version() const { return kept().api_version(); }
+  // Under which store::Key::resource the objects are.
+  std::string storage_key() const { return kept().key(); }
+  // Between this endpoint's version and the kept one, with apiVersion.
+  void to_storage(json::value& object) const;
+  void from_storage(json::value& object) const;
+
+ private:
+  api::Resource kept() const;
 };
 
 // With status and scale, where the kind has them.

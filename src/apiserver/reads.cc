@@ -163,7 +163,7 @@ const json::value& View::converted(const json::value& stored, json::value& room)
   const std::string version = kind->resource().api_version();
   if (api::api_version(stored) == version) return stored;
   room = stored;
-  room.as_object()["apiVersion"] = version;
+  kind->from_storage(room);
   return room;
 }
 
@@ -305,7 +305,7 @@ http::Response list_objects(const store::Store& store, const View& view, const S
                             const http::Url& url, Time now) {
   const auto plan = plan_list(store, url);
   if (!plan) return error_response(plan.error());
-  const std::string resource = view.kind->resource().key();
+  const std::string resource = view.kind->storage_key();
   store::Listing listing;
   if (plan->exact) {
     auto entries = snapshot_at(store, resource, selection.ns(), *plan->exact);

@@ -4,7 +4,9 @@
 
 #include <set>
 
+#include "api/builtin.h"
 #include "base/strings.h"
+#include "schema/canonical.h"
 #include "schema/check.h"
 #include "schema/defaults.h"
 #include "schema/json_patch.h"
@@ -57,10 +59,22 @@ std::vector<std::string> SchemaGate::prune(const ServedKind& kind, json::value& 
 }
 
 void SchemaGate::set_defaults(const ServedKind& kind, json::value& object) const {
-  if (const schema::SchemaPtr schema = schema_of(kind)) {
-    schema::apply_defaults(registry_, *schema, object);
+  const schema::SchemaPtr schema = schema_of(kind);
+  if (schema && schema->builtin) {
+    schema::normalize(registry_, *schema, object);
+  } else if (json::object* root = object.if_object(); root && root->contains("metadata")) {
+    // Of other kinds the server knows what metadata is made of.
+    static const schema::Schema kMetadata{.ref = std::string(api::kObjectMeta)};
+    schema::normalize(registry_, kMetadata, root->at("metadata"));
   }
+  if (schema) schema::apply_defaults(registry_, *schema, object);
   if (kind.kind.set_defaults != nullptr) kind.kind.set_defaults(object);
+}
+
+void SchemaGate::complete(const ServedKind& kind, json::value& object) const {
+  if (kind.storage_schema.empty()) return;
+  const schema::SchemaPtr schema = registry_.find(kind.storage_schema);
+  if (schema) schema::complete(registry_, *schema, object);
 }
 
 Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object) const {

@@ -20,7 +20,11 @@ class SchemaGate {
 
   // Removes what the schema does not know and returns the paths of it: spec.anchor.
   std::vector<std::string> prune(const ServedKind& kind, json::value& object) const;
+  // On what a Go server would have read: see schema/canonical.h.
   void set_defaults(const ServedKind& kind, json::value& object) const;
+  // The last change before validation, in the version the object is kept in: as a Go server writes
+  // it. What is kept and what is new can then be compared.
+  void complete(const ServedKind& kind, json::value& object) const;
   // By the schema: 400 where a built-in kind cannot be decoded, 422 where a rule is broken.
   Result<void> check(const ServedKind& kind, const json::value& object) const;
   // By the kind's own rules; `old` is null on create.

@@ -10,6 +10,8 @@ Result<Selection> Selection::parse(const ServedKind& kind, std::string_view ns,
                                    std::string_view labels, std::string_view fields) {
   Selection selection;
   selection.ns_ = ns;
+  selection.from_storage_ = kind.kind.from_storage;
+  selection.field_text_ = kind.kind.field_text;
   auto parsed_labels = LabelSelector::parse(labels);
   if (!parsed_labels) {
     return fail(Code::kBadRequest,
@@ -31,7 +33,18 @@ Result<Selection> Selection::parse(const ServedKind& kind, std::string_view ns,
 }
 
 bool Selection::matches(const json::value& object) const {
-  return labels_.matches_object(object) && fields_.matches_object(object);
+  if (!labels_.matches_object(object)) return false;
+  if (fields_.empty() || (from_storage_ == nullptr && field_text_ == nullptr)) {
+    return fields_.matches_object(object);
+  }
+  // Fields are those of the version that the client sees.
+  json::value room;
+  if (from_storage_ != nullptr) from_storage_(room = object);
+  const json::value& shown = from_storage_ != nullptr ? room : object;
+  return fields_.matches([&](std::string_view path) {
+    const auto own = field_text_ == nullptr ? std::nullopt : field_text_(shown, path);
+    return own ? *own : FieldSelector::text_at(shown, path);
+  });
 }
 
 bool Selection::matches(const store::Entry& entry) const {

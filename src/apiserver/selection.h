@@ -1,6 +1,7 @@
 // Which objects of a resource a list or watch asks for: namespace, labels and fields.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ class Selection {
   std::string ns_;
   LabelSelector labels_;
   FieldSelector fields_;
+  // Of the kind, where it has them.
+  void (*from_storage_)(json::value&) = nullptr;
+  std::optional<std::string> (*field_text_)(const json::value&, std::string_view) = nullptr;
 };
 
 }  // namespace skiff::apiserver

@@ -63,6 +63,17 @@ Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::
           [this](Transaction& txn, store::Sync sync) -> Result<void> {
             SKIFF_TRY(commit(txn, sync));
             return {};
+          }),
+      quotas_(
+          store, clock,
+          [this](const std::string& resource) {
+            const auto table = this->kinds();
+            const ServedKind* kind = table->by_key(resource);
+            return kind != nullptr && kind->resource().namespaced;
+          },
+          [this](Transaction& txn, store::Sync sync) -> Result<void> {
+            SKIFF_TRY(commit(txn, sync));
+            return {};
           }) {
   load_kinds();
 }
@@ -86,6 +97,12 @@ Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {
   SKIFF_ASSIGN(const store::Revision revision, txn.commit(sync));
   if (txn.touched(kCrdKey)) load_kinds();
   return revision;
+}
+
+bool Server::collect_garbage() {
+  const bool collected = collector_.pass();
+  const bool kept = access_.pass();
+  return quotas_.pass() || collected || kept;
 }
 
 http::Response Server::handle(const http::Request& request) {
@@ -185,7 +202,7 @@ http::Response Server::answer_resource(const http::Request& request, const http:
   }
   const auto view = View::of(*kind, request, url);
   if (!view) return error_response(view.error());
-  const store::Key key{.resource = kind->resource().key(), .ns = route.ns, .name = route.name};
+  const store::Key key{.resource = kind->storage_key(), .ns = route.ns, .name = route.name};
   if (route.subresource == "log") {
     const store::EntryPtr pod = store_.get(key);
     if (!pod) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apiserver/access/access.h"
+#include "apiserver/admission/quota_keeper.h"
 #include "apiserver/garbage.h"
 #include "apiserver/kinds.h"
 #include "apiserver/openapi.h"
@@ -66,10 +67,7 @@ class Server {
 
   // One pass of the garbage collector; true if it changed something. Call until false whenever the
   // store changes (store::Store::subscribe_all) and at least once a minute for events that expire.
-  bool collect_garbage() {
-    const bool kept = access_.pass();
-    return collector_.pass() || kept;
-  }
+  bool collect_garbage();
   // About once a second: ends watches whose time is over and sends bookmarks.
   void tick() { watches_.tick(); }
 
@@ -118,6 +116,7 @@ class Server {
   Watches watches_;
   Collector collector_;
   Access access_;
+  QuotaKeeper quotas_;
 
   mutable std::mutex kinds_lock_;
   std::shared_ptr<const KindTable> kinds_;

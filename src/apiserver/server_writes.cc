@@ -47,6 +47,7 @@ Verb verb_of(client::Verb verb) {
       return Verb::kUpdate;
     case client::Verb::kMergePatch:
     case client::Verb::kJsonPatch:
+    case client::Verb::kApply:
       return Verb::kPatch;
     case client::Verb::kDelete:
       return Verb::kDelete;
@@ -61,6 +62,9 @@ Result<WriteRequest> from_client(const KindTable& kinds, const client::Write& wr
     return fail(Code::kNotFound,
                 fmt::format("{} of {} in {} is not served", verb_name(verb_of(write.verb)), r.key(),
                             r.api_version()));
+  }
+  if (write.verb == client::Verb::kApply) {
+    return fail(Code::kUnsupportedMediaType, "server-side apply is not served in process");
   }
   WriteRequest request{.verb = verb_of(write.verb),
                        .kind = kind,
@@ -88,10 +92,12 @@ std::string default_manager(const http::Request& request) {
   return name.empty() ? "unknown" : std::string(name.substr(0, kManagerBytes));
 }
 
-json::value answer_value(const Transaction& txn, const Outcome& outcome) {
-  if (outcome.answer) return *outcome.answer;
-  const store::EntryPtr entry = txn.result(outcome.key);
-  return entry ? *entry->value() : json::value();
+json::value answer_value(const ServedKind& kind, const Transaction& txn, const Outcome& outcome) {
+  if (outcome.answer && api::kind(*outcome.answer) != kind.resource().kind) return *outcome.answer;
+  const store::EntryPtr entry = outcome.answer ? nullptr : txn.result(outcome.key);
+  json::value object = outcome.answer ? *outcome.answer : entry ? *entry->value() : json::value();
+  if (kind.converts()) kind.from_storage(object);
+  return object;
 }
 
 std::vector<Result<json::value>> nothing_written(std::size_t before, const Error& error) {
@@ -184,7 +190,7 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
   if (!selection) return error_response(selection.error());
   const auto view = View::of(kind, request, url);
   if (!view) return error_response(view.error());
-  const store::Listing listing = store_.list(kind.resource().key(), route.ns);
+  const store::Listing listing = store_.list(kind.storage_key(), route.ns);
   std::string items;
   store::Revision last = listing.revision;
   for (const store::EntryPtr& entry : listing.entries) {
@@ -203,7 +209,7 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
     }
     last = std::max(last, response.after_revision);
     if (!items.empty()) items += ',';
-    items += entry->bytes();
+    items += View{.kind = &kind}.render(*entry, clock_.now());
   }
   http::Response response = json_response(
       200,
@@ -219,6 +225,7 @@ std::vector<Result<json::value>> Server::transact(const std::vector<client::Writ
     const auto table = kinds();
     Transaction txn(store_);
     std::vector<Outcome> outcomes;
+    std::vector<const ServedKind*> of;
     store::Sync sync = store::Sync::kLazy;
     for (const client::Write& write : writes) {
       const auto request = from_client(*table, write);
@@ -227,13 +234,16 @@ std::vector<Result<json::value>> Server::transact(const std::vector<client::Writ
       if (!outcome) return nothing_written(outcomes.size(), outcome.error());
       if (write.synced && !request->kind->kind.lazy) sync = store::Sync::kSynced;
       outcomes.push_back(std::move(*outcome));
+      of.push_back(request->kind);
     }
     const auto committed = commit(txn, sync);
     if (!committed && somebody_was_quicker(committed.error())) continue;
     if (!committed) return nothing_written(writes.size() - 1, committed.error());
     std::vector<Result<json::value>> results;
     results.reserve(outcomes.size());
-    for (const Outcome& outcome : outcomes) results.emplace_back(answer_value(txn, outcome));
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      results.emplace_back(answer_value(*of[i], txn, outcomes[i]));
+    }
     return results;
   }
   return nothing_written(writes.size() - 1,

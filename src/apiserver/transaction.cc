@@ -17,6 +17,34 @@ Transaction::Slot& Transaction::slot(const store::Key& key) {
 
 Object Transaction::get(const store::Key& key) { return slot(key).current; }
 
+std::vector<Object> Transaction::list(std::string_view resource, std::string_view ns) const {
+  std::map<store::Key, Object> found;
+  for (const store::EntryPtr& entry : store_.list(resource, ns).entries) {
+    found[entry->key()] = entry->value();
+  }
+  for (const auto& [key, slot] : slots_) {
+    if (slot.order == 0 || key.resource != resource || (!ns.empty() && key.ns != ns)) continue;
+    found[key] = slot.current;
+  }
+  std::vector<Object> out;
+  for (auto& [key, object] : found) {
+    if (object != nullptr) out.push_back(std::move(object));
+  }
+  return out;
+}
+
+void Transaction::require(const store::Key& key) { slot(key).required = true; }
+
+std::vector<Object> Transaction::removals(std::string_view resource) const {
+  std::vector<Object> out;
+  for (const auto& [key, slot] : slots_) {
+    if (slot.order > 0 && key.resource == resource && slot.current == nullptr && slot.base) {
+      out.push_back(slot.base->value());
+    }
+  }
+  return out;
+}
+
 void Transaction::put(const store::Key& key, json::value object) {
   Slot& at = slot(key);
   at.current = std::make_shared<const json::value>(std::move(object));
@@ -40,11 +68,15 @@ bool Transaction::touched(std::string_view resource) const {
 
 Result<store::Revision> Transaction::commit(store::Sync sync) {
   std::vector<std::pair<const store::Key*, Slot*>> order;
+  std::vector<store::Check> checks;
   for (auto& [key, slot] : slots_) {
+    if (slot.required && slot.order == 0) {
+      checks.push_back({.key = key, .expected = slot.base ? slot.base->revision() : 0});
+    }
     const bool came_and_went = slot.base == nullptr && slot.current == nullptr;
     if (slot.order > 0 && !came_and_went) order.emplace_back(&key, &slot);
   }
-  if (order.empty()) return store_.revision();
+  if (order.empty() && checks.empty()) return store_.revision();
   std::ranges::sort(order, {}, [](const auto& pair) { return pair.second->order; });
   std::vector<store::Mutation> mutations;
   mutations.reserve(order.size());
@@ -53,7 +85,7 @@ Result<store::Revision> Transaction::commit(store::Sync sync) {
     if (slot->current) mutation.value = *slot->current;
     mutations.push_back(std::move(mutation));
   }
-  SKIFF_ASSIGN(store::Committed committed, store_.commit(std::move(mutations), sync));
+  SKIFF_ASSIGN(store::Committed committed, store_.commit(std::move(mutations), sync, checks));
   for (std::size_t i = 0; i < order.size(); ++i) {
     order[i].second->committed = committed.entries[i];
   }

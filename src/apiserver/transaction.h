@@ -1,5 +1,6 @@
 // The state of the store as one transaction sees it: what it has staged, over what it has read.
-// Committing succeeds only if everything it changes is still as it was read.
+// Committing succeeds only if everything it changes, and what it says it depends on, is still as it
+// was read.
 #pragma once
 
 #include <map>
@@ -18,9 +19,16 @@ class Transaction {
 
   // Null where absent.
   Object get(const store::Key& key);
+  // The objects of one namespace (empty: all of them, or a cluster-scoped resource), by their
+  // names, with what is staged. A commit does not notice what others add to them meanwhile.
+  std::vector<Object> list(std::string_view resource, std::string_view ns) const;
+  // The object, or its absence, must be at commit as it was read.
+  void require(const store::Key& key);
   void put(const store::Key& key, json::value object);
   void remove(const store::Key& key);
   bool changes() const;
+  // What it removes of a resource, as it was read.
+  std::vector<Object> removals(std::string_view resource) const;
   // Whether it changes an object of that resource.
   bool touched(std::string_view resource) const;
 
@@ -38,6 +46,7 @@ class Transaction {
     store::EntryPtr base = {};
     Object current = {};
     std::size_t order = 0;  // 0: not staged
+    bool required = false;
     store::EntryPtr committed = {};
   };
   Slot& slot(const store::Key& key);

@@ -48,6 +48,10 @@ bool spec_changed(const ServedKind& kind, const json::value& a, const json::valu
     if (kind.kind.has_status) o.erase("status");
     return o;
   };
+  if (kind.kind.annotations_count && json::get_object(a, {"metadata", "annotations"}) !=
+                                         json::get_object(b, {"metadata", "annotations"})) {
+    return true;
+  }
   return strip(a.get_object()) != strip(b.get_object());
 }
 
@@ -71,6 +75,7 @@ Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
   json::value next = request.body;
   SKIFF_TRY(match_body(request, next));
   SKIFF_TRY(check_preconditions(request, *old));
+  txn.require(key_of(request));
   const std::string_view version = api::resource_version(next);
   if (version.empty() && request.resource_version.empty() &&
       !request.kind->kind.unconditional_update) {
@@ -86,8 +91,9 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
   const Object old = txn.get(key_of(request));
   if (old == nullptr) return std::unexpected(not_found(kind.resource(), request.name));
   SKIFF_TRY(check_preconditions(request, *old));
+  txn.require(key_of(request));
   json::value shown = *old;
-  shown.as_object()["apiVersion"] = kind.resource().api_version();
+  kind.from_storage(shown);
   SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
   SKIFF_TRY(match_body(request, next));
   return replace(txn, request, *old, std::move(next));
@@ -110,23 +116,37 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   Outcome outcome{.key = key_of(request)};
   SKIFF_TRY(check_unknown(request, next, outcome.warnings));
   json::object& root = next.get_object();
+  json::value room;
+  if (kind.converts()) kind.from_storage(room = old);
+  const json::value& shown = kind.converts() ? room : old;
   if (request.subresource == "status") {
     // Only the status is taken from what the client sent.
-    json::value whole = old;
+    json::value whole = shown;
     copy_member(whole.as_object(), root, "status");
     next = std::move(whole);
   } else {
     json::object& metadata = json::make_object(root, {"metadata"});
-    const json::object& before = json::get_object(old, {"metadata"});
+    const json::object& before = json::get_object(shown, {"metadata"});
     for (std::string_view name : kServerMetadata) copy_member(metadata, before, name);
-    if (kind.kind.has_status) copy_member(root, old.get_object(), "status");
+    if (kind.kind.has_status) copy_member(root, shown.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
-  if (request.subresource.empty()) follow_spec(kind, next);
+  if (request.subresource.empty()) {
+    if (kind.kind.prepare != nullptr) kind.kind.prepare(next, &old);
+    follow_spec(kind, next);
+  }
   if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, next, &old));
   SKIFF_TRY(gate_.check(kind, next));
-  SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
-                  outcome.warnings));
+  kind.to_storage(next);
+  const AdmissionRequest admission{.txn = txn,
+                                   .request = request,
+                                   .object = next,
+                                   .old = &old,
+                                   .now = stamp(),
+                                   .suffix = [this] { return new_suffix(); },
+                                   .uid = [this] { return new_uid(); }};
+  SKIFF_TRY(admit(admission, outcome.warnings));
+  gate_.complete(kind, next);
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
@@ -135,6 +155,11 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   if (!causes.empty()) {
     return std::unexpected(invalid(resource, request.name, std::move(causes)));
   }
+  if (kind.kind.warnings != nullptr) {
+    std::ranges::move(kind.kind.warnings(next, {.old = &old, .subresource = request.subresource}),
+                      std::back_inserter(outcome.warnings));
+  }
+  SKIFF_TRY(approve(admission, outcome.warnings));
   if (next == old) return outcome;  // an answer, but no write and no event
   if (request.subresource != "status" && kind.kind.has_generation &&
       spec_changed(kind, old, next)) {

@@ -51,7 +51,7 @@ class WatchStream final : public http::Stream {
         kinds_(std::move(kinds)),
         view_(view),
         selection_(std::move(selection)),
-        resource_(view.kind->resource().key()) {
+        resource_(view.kind->storage_key()) {
     subscription_ = store_.subscribe(resource_, store::Horizon::kVisible,
                                      [state_copy = state_] { state_copy->signal(); });
   }
@@ -259,7 +259,7 @@ http::Response Watches::open(std::shared_ptr<const KindTable> kinds, const View&
   if (auto reached = check_reached(store_, *asked); !reached) {
     return error_response(reached.error());
   }
-  const std::string resource = view.kind->resource().key();
+  const std::string resource = view.kind->storage_key();
   const bool only_changes = *asked > 0 && !initial;
   if (only_changes && !store_.events(resource, *asked, store::Horizon::kVisible, 1)) {
     return error_response(expired(*asked, store_.revision()));

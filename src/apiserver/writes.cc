@@ -9,7 +9,7 @@
 namespace skiff::apiserver {
 
 store::Key key_of(const WriteRequest& request) {
-  return {.resource = request.kind->resource().key(), .ns = request.ns, .name = request.name};
+  return {.resource = request.kind->storage_key(), .ns = request.ns, .name = request.name};
 }
 
 bool has_finalizers(const json::value& object) {
@@ -80,7 +80,7 @@ Result<void> match_body(const WriteRequest& request, json::value& object) {
                             name, request.name));
   }
   json::object& root = object.get_object();
-  root["apiVersion"] = request.kind->storage_api_version();
+  root["apiVersion"] = version;
   root["kind"] = resource.kind;
   json::object& metadata = json::make_object(root, {"metadata"});
   if (!request.ns.empty()) metadata["namespace"] = request.ns;

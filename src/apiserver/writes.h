@@ -105,7 +105,7 @@ class Writes {
 // Shared by the files of this folder that write.
 store::Key key_of(const WriteRequest& request);
 // kBadRequest where kind, apiVersion, name or namespace of the body contradict the URL; fills what
-// is absent and moves the object to the version it is stored in.
+// is absent.
 Result<void> match_body(const WriteRequest& request, json::value& object);
 std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object);
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old);

@@ -15,6 +15,7 @@ Features all_features(schema::Registry& registry) {
   for (auto& [name, schema] : training.schemas) registry.add(name, std::move(schema));
   for (api::Kind& kind : training.kinds) {
     out.job_kinds.push_back(kind.resource);
+    out.custom_kinds.push_back(kind);
     out.kinds.push_back(std::move(kind));
   }
   for (control::Controller& controller : training.controllers) {

@@ -13,6 +13,9 @@ struct Features {
   std::vector<api::Kind> kinds = {};  // built-in ones first
   std::vector<control::Controller> controllers = {};
   std::vector<api::Resource> job_kinds = {};  // what the status page lists as jobs
+
+  // What a cluster must be taught by a CustomResourceDefinition.
+  std::vector<api::Kind> custom_kinds = {};
 };
 
 // Adds the features' schemas to the registry.

@@ -11,6 +11,8 @@
 
 #include "api/builtin.h"
 #include "api/meta.h"
+#include "assembly/address.h"
+#include "assembly/log.h"
 #include "base/check.h"
 #include "base/strings.h"
 #include "env/posix/entropy.h"
@@ -31,33 +33,6 @@ using namespace std::chrono_literals;
 constexpr Duration kTick = 1s;
 // Garbage collection by events alone would miss what expires by time.
 constexpr int kPassesPerTurn = 50;
-
-struct Address {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-Result<Address> parse_address(const std::string& option, const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  char* end = nullptr;
-  const char* digits = colon == std::string::npos ? "" : text.c_str() + colon + 1;
-  const unsigned long port = std::strtoul(digits, &end, 10);
-  if (colon == std::string::npos || *digits == 0 || *end != 0 || port > 65535) {
-    return fail(Code::kBadRequest,
-                fmt::format("{} {}: write ADDRESS:PORT, e.g. 127.0.0.1:7443", option, text));
-  }
-  std::string host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return Address{host.empty() ? "0.0.0.0" : host, static_cast<std::uint16_t>(port)};
-}
-
-bool loopback(const std::string& host) { return host.starts_with("127.") || host == "::1"; }
-
-std::string url(const char* scheme, const std::string& host, std::uint16_t port) {
-  const bool any = host == "0.0.0.0" || host == "::";
-  const std::string name = any ? "127.0.0.1" : host.contains(':') ? "[" + host + "]" : host;
-  return fmt::format("{}://{}:{}", scheme, name, port);
-}
 
 // Pods are bound to the name, so it outlives a change of the machine's.
 std::string node_name(const DataFolder& folder) {
@@ -128,11 +103,6 @@ Result<void> clean_up(const std::string& data) {
   return node::release_network(options);
 }
 
-void log_line(std::string_view line) {
-  const Time now = env::posix::Clock().now();
-  fmt::print(stderr, "{} {}\n", rfc3339_micro(now), line);
-}
-
 Platform::Platform(DataFolder folder, cli::UpOptions options)
     : folder_(std::move(folder)),
       options_(std::move(options)),
@@ -155,12 +125,12 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
   SKIFF_ASSIGN(DataFolder folder, DataFolder::open(options.data));
   std::unique_ptr<Platform> platform(new Platform(std::move(folder), options));
   SKIFF_TRY(platform->open_store());
-  platform->choose_network();
+  if (!options.api_only) platform->choose_network();
   SKIFF_TRY(platform->load_credentials());
   platform->make_server(std::move(ask_to_stop));
   SKIFF_TRY(platform->server_->bootstrap());
   platform->start_control();
-  platform->start_node();
+  if (!options.api_only) platform->start_node();
   SKIFF_TRY(platform->listen());
   return platform;
 }
@@ -225,8 +195,10 @@ void Platform::start_control() {
   control_ = std::make_unique<control::Runtime>(
       *control_client_, clock_,
       control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line});
-  for (const control::Controller& controller : features_.controllers) control_->add(controller);
-  control_->add(scheduler::make_scheduler());
+  if (!options_.api_only) {
+    for (const control::Controller& controller : features_.controllers) control_->add(controller);
+    control_->add(scheduler::make_scheduler());
+  }
   garbage_watch_ = store_->subscribe_all(store::Horizon::kCommitted, [this] {
     if (!garbage_due_.exchange(true)) loop_.wake();
   });
@@ -329,7 +301,7 @@ Result<void> Platform::listen() {
       if (!added) log_line(added.error().message);
     }
   }
-  agent_->start();
+  if (agent_) agent_->start();
   return {};
 }
 

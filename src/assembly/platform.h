@@ -87,7 +87,4 @@ class Platform {
 // network.
 Result<void> clean_up(const std::string& data);
 
-// A line in the log, with the time.
-void log_line(std::string_view line);
-
 }  // namespace skiff::assembly

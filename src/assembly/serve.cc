@@ -7,6 +7,8 @@
 #include <atomic>
 #include <csignal>
 
+#include "assembly/cluster.h"
+#include "assembly/log.h"
 #include "assembly/platform.h"
 
 namespace skiff::assembly {
@@ -21,38 +23,53 @@ void raise_file_limit() {
   }
 }
 
-}  // namespace
+// Returns when it is time to stop. A terminal that closes is no reason.
+void wait_for_signal(const sigset_t& signals) {
+  int signal = 0;
+  do {
+    sigwait(&signals, &signal);
+  } while (signal == SIGHUP);
+}
 
-int serve(const cli::UpOptions& options) {
-  if (!options.kubeconfig.empty()) {
-    fmt::print(stderr,
-               "error: --kubeconfig: running the controllers against another cluster is not there "
-               "yet; leave it out to run everything here\n");
-    return 1;
-  }
-  raise_file_limit();
-  // Blocked before the first thread starts, so that only sigwait below takes them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+int report(const Error& error) {
+  fmt::print(stderr, "error: {}\n", error.message);
+  return 1;
+}
+
+int serve_cluster(const cli::UpOptions& options, const sigset_t& signals) {
+  const auto cluster = Cluster::start(options);
+  if (!cluster) return report(cluster.error());
+  if (options.ready) options.ready((*cluster)->summary());
+  wait_for_signal(signals);
+  log_line("stopping; what runs in the cluster goes on");
+  return 0;
+}
+
+int serve_machine(const cli::UpOptions& options, const sigset_t& signals) {
   std::atomic<bool> keep_pods = true;
   auto platform = Platform::start(options, [&keep_pods](bool keep) {
     keep_pods = keep;
     kill(getpid(), SIGTERM);
   });
-  if (!platform) {
-    fmt::print(stderr, "error: {}\n", platform.error().message);
-    return 1;
-  }
+  if (!platform) return report(platform.error());
   if (options.ready) options.ready((*platform)->summary());
-  int signal = 0;
-  do {
-    sigwait(&signals, &signal);
-  } while (signal == SIGHUP);  // a terminal that closes is no reason to stop
+  wait_for_signal(signals);
   log_line(keep_pods ? "stopping; pods go on" : "stopping, pods too");
   (*platform)->stop(keep_pods);
   return 0;
+}
+
+}  // namespace
+
+int serve(const cli::UpOptions& options) {
+  raise_file_limit();
+  // Blocked before the first thread starts, so that only sigwait takes them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return options.kubeconfig.empty() ? serve_machine(options, signals)
+                                    : serve_cluster(options, signals);
 }
 
 }  // namespace skiff::assembly

@@ -284,15 +284,17 @@ Result<FieldSelector> FieldSelector::parse(std::string_view text) {
   return out;
 }
 
+std::string FieldSelector::text_at(const json::value& object, std::string_view path) {
+  const json::value* at = &object;
+  for (const std::string_view key : split(path, '.')) {
+    at = json::find(*at, {key});
+    if (at == nullptr) return {};
+  }
+  return at->is_null() ? std::string() : scalar_text(*at);
+}
+
 bool FieldSelector::matches_object(const json::value& object) const {
-  return matches([&](std::string_view path) {
-    const json::value* at = &object;
-    for (const std::string_view key : split(path, '.')) {
-      at = json::find(*at, {key});
-      if (at == nullptr) return std::string();
-    }
-    return at->is_null() ? std::string() : scalar_text(*at);
-  });
+  return matches([&](std::string_view path) { return text_at(object, path); });
 }
 
 }  // namespace skiff

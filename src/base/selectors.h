@@ -62,7 +62,8 @@ class FieldSelector {
     }
     return true;
   }
-  // Every path read as object keys; numbers and booleans compare by their text.
+  // The path read as object keys; a number or boolean gives its text, what is absent none.
+  static std::string text_at(const json::value& object, std::string_view path);
   bool matches_object(const json::value& object) const;
   bool empty() const { return terms_.empty(); }
   const std::vector<Term>& terms() const { return terms_; }

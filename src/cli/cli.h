@@ -18,6 +18,7 @@ struct UpOptions {
       {};                    // set: run the controllers against that cluster, start no API server
   bool images_host = false;  // every image is this machine's own files
   bool local_trust = true;
+  bool api_only = false;  // no controllers, no pods: for tests of clients and of the API
   std::map<std::string, std::int64_t> capacity = {};  // extended resources of this node
   // Called once, when /readyz says ok.
   std::function<void(const std::string& summary)> ready = {};

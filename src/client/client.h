@@ -15,7 +15,8 @@
 
 namespace skiff::client {
 
-enum class Verb { kCreate, kUpdate, kMergePatch, kJsonPatch, kDelete };
+// kApply is server-side apply: the body is what the field manager wants, and creates where absent.
+enum class Verb { kCreate, kUpdate, kMergePatch, kJsonPatch, kApply, kDelete };
 
 // One write, as data.
 struct Write {
@@ -28,6 +29,10 @@ struct Write {
   // Preconditions. A write whose precondition fails is kConflict and changes nothing.
   std::string uid = {};
   std::string resource_version = {};
+  // Of kApply: who owns the fields of the body, and whether to take those that others own. A field
+  // that another manager owns is kConflict without it.
+  std::string field_manager = {};
+  bool force = false;
   // False for what may be lost by a power cut (never by kill -9): heartbeats, passing pod states.
   bool synced = true;
 };

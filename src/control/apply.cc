@@ -17,6 +17,7 @@ int rank(client::Verb verb) {
     case client::Verb::kUpdate:
     case client::Verb::kMergePatch:
     case client::Verb::kJsonPatch:
+    case client::Verb::kApply:
       return 2;
   }
   return 2;

@@ -29,7 +29,11 @@ Cause required(std::string path, std::string_view detail) {
 
 Cause invalid(std::string path, const json::value& value, std::string_view detail) {
   return {std::move(path), "FieldValueInvalid",
-          fmt::format("Invalid value: {}: {}", shown(value), detail)};
+          fmt::format("Invalid value: {}{}{}", shown(value), detail.empty() ? "" : ": ", detail)};
+}
+
+Cause invalid_unshown(std::string path, std::string_view detail) {
+  return {std::move(path), "FieldValueInvalid", fmt::format("Invalid value: {}", detail)};
 }
 
 Cause unsupported(std::string path, const json::value& value,

@@ -133,11 +133,14 @@ Result<Schema> read_definition(std::string_view text) {
     }
     if (!line.starts_with(' ')) return bad("a property must be indented", line);
     std::vector<std::string_view> words = split(line.substr(1), ' ');
-    if (words[0].ends_with('!')) {
-      words[0].remove_suffix(1);
-      out.required.emplace_back(words[0]);
-    }
+    const std::size_t marks = words[0].find_first_of("!*~?");
+    const std::string_view marked = marks == words[0].npos ? "" : words[0].substr(marks);
+    words[0] = words[0].substr(0, marks);
+    if (marked.contains('!')) out.required.emplace_back(words[0]);
     SKIFF_ASSIGN(Schema property, read_line(words));
+    property.pointer = marked.contains('*');
+    property.always = marked.contains('~');
+    property.omit_zero = marked.contains('?');
     out.add_property(words[0]) = std::move(property);
   }
   return out;

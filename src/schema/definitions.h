@@ -7,10 +7,11 @@
 //   io.k8s.api.core.v1.ResourceRequirements object
 //    limits {@io.k8s.apimachinery.pkg.api.resource.Quantity}
 //
-// `!` marks a required property. Types: s string, i integer, n number, b boolean, o any object,
-// x anything, int-or-string, quantity, @NAME a definition, [T] a list, {T} a map; :FORMAT may
-// follow a scalar. Keywords after it: default=JSON (no spaces), lt= list type, lk= list map keys,
-// mt=atomic, pk= patch merge key, ps= patch strategy.
+// `!` marks a required property, `*` one that Go holds by a pointer, `~` one that Go writes even
+// where it is zero, `?` a struct that Go leaves out where it is zero. Types: s string, i integer, n
+// number, b boolean, o any object, x anything, int-or-string, quantity, @NAME a definition, [T] a
+// list, {T} a map; :FORMAT may follow a scalar. Keywords after it: default=JSON (no spaces), lt=
+// list type, lk= list map keys, mt=atomic, pk= patch merge key, ps= patch strategy.
 #pragma once
 
 #include <string_view>

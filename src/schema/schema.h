@@ -39,6 +39,11 @@ struct Schema {
   // A type the Kubernetes server decodes into a Go struct: a wrong type is a 400 and null is
   // absent.
   bool builtin = false;
+  // How Go holds and writes a property of such a type: by a pointer, which tells zero from absent;
+  // always, even where it is zero; left out where it is a zero struct.
+  bool pointer = false;
+  bool always = false;
+  bool omit_zero = false;
   // Name of a definition in the Registry that stands here. Besides it only the documentation, the
   // default and the list and patch properties of this place count.
   std::string ref = {};

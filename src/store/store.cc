@@ -58,6 +58,7 @@ struct Store::Impl {
 
   EntryPtr find(const Key& key) const;
   Result<void> check(const std::vector<Mutation>& mutations) const;
+  Result<void> check(const std::vector<Check>& checks) const;
   EntryPtr apply(const Key& key, std::optional<Draft>& draft, Pending& pending,
                  std::vector<Event>& dropped);
 
@@ -91,6 +92,16 @@ Result<void> Store::Impl::check(const std::vector<Mutation>& mutations) const {
     }
     SKIFF_TRY(check_expectation(mutation, current));
     if (mutations.size() > 1) left[mutation.key] = mutation.value ? next : 0;
+  }
+  return {};
+}
+
+Result<void> Store::Impl::check(const std::vector<Check>& checks) const {
+  for (const Check& check : checks) {
+    const EntryPtr entry = find(check.key);
+    if (entry == nullptr && check.expected == 0) continue;
+    const Mutation as_if{.key = check.key, .expected = check.expected};
+    SKIFF_TRY(check_expectation(as_if, entry == nullptr ? 0 : entry->revision()));
   }
   return {};
 }
@@ -162,7 +173,8 @@ std::vector<std::string> Store::resources() const {
   return names;
 }
 
-Result<Committed> Store::commit(std::vector<Mutation> mutations, Sync sync) {
+Result<Committed> Store::commit(std::vector<Mutation> mutations, Sync sync,
+                                const std::vector<Check>& checks) {
   // Serialising comes first, without the lock: it is nearly all of the work.
   std::vector<std::optional<Draft>> drafts(mutations.size());
   Resources resources;
@@ -178,6 +190,7 @@ Result<Committed> Store::commit(std::vector<Mutation> mutations, Sync sync) {
   {
     const std::unique_lock lock(impl_->mutex);
     committed.revision = impl_->revision.load();
+    SKIFF_TRY(impl_->check(checks));
     if (mutations.empty()) return committed;
     SKIFF_TRY(impl_->queue.accepting());
     SKIFF_TRY(impl_->check(mutations));

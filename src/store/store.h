@@ -70,6 +70,12 @@ struct Mutation {
   std::optional<json::value> value = {};
 };
 
+// What a commit depends on without changing it.
+struct Check {
+  Key key = {};
+  Revision expected = 0;  // 0: the object must not exist
+};
+
 struct Committed {
   Revision revision = 0;  // of the last mutation
   // One for each mutation, in order; a removed object's last state, stamped with the revision of
@@ -137,7 +143,9 @@ class Store {
   // All mutations or none, each at its own revision, in order; a later one meets the object as an
   // earlier one left it. Errors: kConflict (revision differs), kAlreadyExists, kNotFound, each
   // naming the key; kServiceUnavailable while the disk refuses writes or is far behind.
-  Result<Committed> commit(std::vector<Mutation> mutations, Sync sync);
+  // `checks` hold before the first mutation, in the same instant.
+  Result<Committed> commit(std::vector<Mutation> mutations, Sync sync,
+                           const std::vector<Check>& checks = {});
 
   Revision revision() const;  // of the newest commit; 1 in a store that never had one
   Revision visible() const;

@@ -121,6 +121,25 @@ TEST(Store, ExpectationsAreChecked) {
   }
 }
 
+TEST(Store, ACommitFailsWhereWhatItDependsOnHasChanged) {
+  const Fixture f;
+  f.put(key("a"), "first");
+  const std::vector<Mutation> write{{.key = key("b"), .value = pod("new")}};
+  const auto with = [&](Check check) {
+    const auto done = f.store->commit(write, Sync::kSynced, {std::move(check)});
+    return done ? std::optional<Code>() : done.error().code;
+  };
+  EXPECT_EQ(with({.key = key("a"), .expected = 1}), Code::kConflict);
+  EXPECT_EQ(with({.key = key("a"), .expected = 0}), Code::kAlreadyExists);
+  EXPECT_EQ(with({.key = key("c"), .expected = 2}), Code::kNotFound);
+  EXPECT_EQ(f.store->revision(), 2);
+  EXPECT_EQ(with({.key = key("c"), .expected = 0}), std::nullopt);
+  EXPECT_EQ(with({.key = key("a"), .expected = 2}), std::nullopt);
+  EXPECT_EQ(f.store->revision(), 4);
+  EXPECT_EQ(f.store->get(key("a"))->revision(), 2);  // checked, not written
+  EXPECT_FALSE(f.store->commit({}, Sync::kSynced, {{.key = key("a"), .expected = 1}}));
+}
+
 TEST(Store, ATransactionIsAllOrNothing) {
   const Fixture f;
   f.put(key("b"), "first");

@@ -2,6 +2,7 @@
 // asks (quotas, limits, pod security, service accounts, priorities). Each rule is a file here.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,20 @@ struct AdmissionRequest {
   json::value& object;               // defaulted and checked by its schema; may be changed
   const json::value* old = nullptr;  // null on create
   std::string now = {};
+  std::function<std::string()> suffix = {};  // five random characters, as generateName adds them
+  std::function<std::string()> uid = {};
+
+  bool creates() const { return old == nullptr; }
+  bool is(std::string_view resource_key) const;
+  // An object of that resource itself, not one of its sub-resources.
+  bool plain(std::string_view resource_key) const;
 };
 
-// In order: rules that change the object, then rules that refuse it.
-Result<void> admit(AdmissionRequest request, std::vector<std::string>& warnings);
+using Warnings = std::vector<std::string>;
+
+// Before validation: the rules that fill the object in, each of which may refuse it too.
+Result<void> admit(const AdmissionRequest& request, Warnings& warnings);
+// After validation: the rules that only look, and the quota that is charged last.
+Result<void> approve(const AdmissionRequest& request, Warnings& warnings);
 
 }  // namespace skiff::apiserver

@@ -136,13 +136,16 @@ void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code)
   verb->add_option("--http", options->up.http, "HTTP address, loopback only")
       ->capture_default_str();
   // Not in --help until it works; asked for, it says so.
-  verb->add_option("--kubeconfig", options->up.kubeconfig)->group("");
+  verb->add_option("--kubeconfig", options->up.kubeconfig,
+                   "Run the controllers only, against this cluster (installs Skiff's kinds there)");
   verb->add_option("--images", options->images, "host: every image is this machine's own files")
       ->check(CLI::IsMember({"host"}));
   verb->add_option("--capacity", options->capacity,
                    "Extended resource of this machine: RESOURCE=NUMBER");
   verb->add_flag("--no-local-trust", options->no_local_trust,
                  "Ask the same user on this machine for a token, too");
+  verb->add_flag("--api-only", options->up.api_only,
+                 "Only the API: no controllers, no scheduler, no pods on this machine");
   verb->callback([options, &context, &hooks, &exit_code] {
     options->up.data = context.globals.data;
     options->up.images_host = options->images == "host";

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/http.h"
 #include "base/result.h"
+#include "client/remote/exec_plugin.h"
 #include "net/client.h"
 
 namespace skiff::client {
@@ -18,16 +21,22 @@ struct Access {
   std::filesystem::path token_file = {};  // wins over `token`, and is read again as it is rotated
   std::string user = {};                  // basic authentication
   std::string password = {};
+  std::optional<ExecPlugin> exec = {};  // a program gives the credentials; any other wins
   std::string ns = "default";
+  // Whom to act as, where we may: a user, its groups.
+  std::string as = {};
+  std::vector<std::string> as_groups = {};
+  std::string as_uid = {};
 
-  // The Authorization header; nothing where a certificate or nothing at all speaks for us.
-  Result<http::Headers> headers() const;
+  http::Headers impersonation() const;
 };
 
 // `folder` is what relative file names in the text are relative to. An empty context: the current.
 Result<Access> parse_kubeconfig(std::string_view text, const std::filesystem::path& folder,
                                 std::string_view context = {});
-Result<Access> load_kubeconfig(const std::filesystem::path& file, std::string_view context = {});
+// One file, or several with ':' between them as in $KUBECONFIG: the first that has an entry wins,
+// and those that do not exist are passed over.
+Result<Access> load_kubeconfig(const std::string& files, std::string_view context = {});
 
 inline constexpr std::string_view kPodSecrets = "/var/run/secrets/kubernetes.io/serviceaccount";
 // `host` and `port` as in KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT.

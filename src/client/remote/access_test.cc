@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "client/remote/credentials.h"
 #include "net/pki.h"
 
 namespace skiff::client {
@@ -33,7 +34,13 @@ users:
 - name: person
   user: {username: u, password: p}
 - name: cloud
-  user: {exec: {command: aws}}
+  user: {exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: ./bin/aws, args: [eks]}}
+- name: older
+  user: {exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: aws}}
+- name: provided
+  user: {auth-provider: {name: gcp}}
+- name: acting
+  user: {token: t, as: jane, as-uid: "7", as-groups: [a, b]}
 - name: half
   user: {client-certificate-data: Q1JU}
 - name: broken
@@ -50,6 +57,9 @@ contexts:
 - name: anonymous
   context: {cluster: near}
 - {name: cloud, context: {cluster: near, user: cloud}}
+- {name: older, context: {cluster: near, user: older}}
+- {name: provided, context: {cluster: near, user: provided}}
+- {name: acting, context: {cluster: near, user: acting}}
 - {name: half, context: {cluster: near, user: half}}
 - {name: broken, context: {cluster: near, user: broken}}
 - {name: lost, context: {cluster: nowhere, user: admin}}
@@ -70,8 +80,8 @@ class AccessTest : public testing::Test {
     std::ofstream(folder_ / name) << text;
   }
   std::string authorization(const Access& access) {
-    const auto headers = access.headers();
-    return headers ? std::string(http::header(*headers, "Authorization")) : "unreadable";
+    const auto auth = Credentials(access).current();
+    return auth ? std::string(http::header(auth->headers, "Authorization")) : "unreadable";
   }
   const std::filesystem::path folder_ =
       std::filesystem::temp_directory_path() / ("skiff-access-" + net::random_token(6));
@@ -111,12 +121,54 @@ TEST_F(AccessTest, AuthorizesInTheWayTheUserSays) {
   EXPECT_EQ(authorization(rotated), "Bearer newer");
 }
 
+TEST_F(AccessTest, FindsThePluginBesideTheKubeconfig) {
+  const auto access = parse_kubeconfig(kConfig, folder_, "cloud");
+  ASSERT_TRUE(access) << access.error().message;
+  ASSERT_TRUE(access->exec);
+  EXPECT_EQ(access->exec->command, (folder_ / "./bin/aws").string());
+  EXPECT_EQ(access->exec->arguments, std::vector<std::string>{"eks"});
+}
+
+TEST_F(AccessTest, ActsAsWhomTheUserSays) {
+  const auto access = parse_kubeconfig(kConfig, folder_, "acting");
+  ASSERT_TRUE(access) << access.error().message;
+  const http::Headers expected{{"Impersonate-User", "jane"},
+                               {"Impersonate-Group", "a"},
+                               {"Impersonate-Group", "b"},
+                               {"Impersonate-Uid", "7"}};
+  EXPECT_EQ(access->impersonation(), expected);
+}
+
+TEST_F(AccessTest, MergesTheFilesOfAList) {
+  std::filesystem::create_directory(folder_ / "sub");
+  put("sub/ca.pem", "OTHER CA");
+  put("sub/config", R"(
+clusters: [{name: c, cluster: {server: "https://b", certificate-authority: ca.pem}}]
+users: [{name: u, user: {token: second}}, {name: v, user: {tokenFile: ../token}}]
+contexts: [{name: x, context: {cluster: c, user: u}}, {name: z, context: {cluster: c, user: v}}]
+current-context: x
+)");
+  put("first", "users: [{name: u, user: {token: first}}]\n");
+  const std::string list = (folder_ / "first").string() + ":" + (folder_ / "missing").string() +
+                           ":" + (folder_ / "sub/config").string();
+  const auto access = load_kubeconfig(list);
+  ASSERT_TRUE(access) << access.error().message;
+  EXPECT_EQ(access->endpoint.host, "b");
+  EXPECT_EQ(access->endpoint.ca_pem, "OTHER CA");
+  EXPECT_EQ(access->token, "first");
+  const auto other = load_kubeconfig(list, "z");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(authorization(*other), "Bearer fresh");
+  EXPECT_FALSE(load_kubeconfig((folder_ / "missing").string() + ":"));
+}
+
 TEST_F(AccessTest, SaysWhatIsWrong) {
   struct Case {
     std::string_view context, message;
   };
   const Case cases[] = {
-      {"cloud", "plug-in (exec), which Skiff does not run"},
+      {"older", "v1alpha1"},
+      {"provided", "auth-provider"},
       {"half", "only one of client-certificate and client-key"},
       {"broken", "client-certificate-data is not base64"},
       {"lost", "no cluster called \"nowhere\""},

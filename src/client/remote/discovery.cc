@@ -11,9 +11,10 @@ const std::string_view kDiscoveryAccept =
 
 namespace {
 
-api::Kind kind_of_resource(const json::value& resource, std::string_view group,
-                           std::string_view version) {
-  api::Kind kind;
+Discovered kind_of_resource(const json::value& resource, std::string_view group,
+                            std::string_view version) {
+  Discovered out;
+  api::Kind& kind = out.kind;
   kind.resource = {.group = std::string(group),
                    .version = std::string(version),
                    .plural = std::string(json::get_string(resource, {"resource"})),
@@ -23,9 +24,11 @@ api::Kind kind_of_resource(const json::value& resource, std::string_view group,
   kind.short_names = json::strings(json::get_array(resource, {"shortNames"}));
   kind.categories = json::strings(json::get_array(resource, {"categories"}));
   for (const json::value& sub : json::get_array(resource, {"subresources"})) {
-    if (json::get_string(sub, {"subresource"}) == "status") kind.has_status = true;
+    out.subresources.emplace_back(json::get_string(sub, {"subresource"}));
+    if (out.subresources.back() == "status") kind.has_status = true;
   }
-  return kind;
+  out.verbs = json::strings(json::get_array(resource, {"verbs"}));
+  return out;
 }
 
 }  // namespace
@@ -34,8 +37,8 @@ bool is_aggregated(const json::value& answer) {
   return json::get_string(answer, {"kind"}) == "APIGroupDiscoveryList";
 }
 
-std::vector<api::Kind> kinds_of_aggregated(const json::value& list) {
-  std::vector<api::Kind> out;
+std::vector<Discovered> kinds_of_aggregated(const json::value& list) {
+  std::vector<Discovered> out;
   for (const json::value& group : json::get_array(list, {"items"})) {
     const std::string_view name = json::get_string(group, {"metadata", "name"});
     for (const json::value& version : json::get_array(group, {"versions"})) {
@@ -64,24 +67,26 @@ std::vector<std::string> version_paths(const json::value& answer) {
   return out;
 }
 
-std::vector<api::Kind> kinds_of_version(const json::value& list) {
+std::vector<Discovered> kinds_of_version(const json::value& list) {
   const std::string_view group_version = json::get_string(list, {"groupVersion"});
   const std::size_t slash = group_version.find('/');
   const bool core = slash == std::string_view::npos;
   const std::string_view group = core ? std::string_view() : group_version.substr(0, slash);
   const std::string_view version = core ? group_version : group_version.substr(slash + 1);
-  std::vector<api::Kind> out;
+  std::vector<Discovered> out;
   for (const json::value& resource : json::get_array(list, {"resources"})) {
     const std::string_view name = json::get_string(resource, {"name"});
     // Sub-resources are listed as PLURAL/NAME, after their resource.
     if (const std::size_t sub = name.find('/'); sub != std::string_view::npos) {
-      if (name.substr(sub) != "/status") continue;
-      for (api::Kind& kind : out) {
-        if (kind.resource.plural == name.substr(0, sub)) kind.has_status = true;
+      for (Discovered& one : out) {
+        if (one.kind.resource.plural != name.substr(0, sub)) continue;
+        one.subresources.emplace_back(name.substr(sub + 1));
+        if (one.subresources.back() == "status") one.kind.has_status = true;
       }
       continue;
     }
-    api::Kind& kind = out.emplace_back();
+    out.emplace_back().verbs = json::strings(json::get_array(resource, {"verbs"}));
+    api::Kind& kind = out.back().kind;
     kind.resource = {.group = std::string(group),
                      .version = std::string(version),
                      .plural = std::string(name),

@@ -14,13 +14,19 @@ namespace skiff::client {
 // none.
 extern const std::string_view kDiscoveryAccept;
 
+struct Discovered {
+  api::Kind kind = {};
+  std::vector<std::string> verbs = {};
+  std::vector<std::string> subresources = {};
+};
+
 bool is_aggregated(const json::value& answer);
 // From an APIGroupDiscoveryList, in the server's order: preferred versions first.
-std::vector<api::Kind> kinds_of_aggregated(const json::value& list);
+std::vector<Discovered> kinds_of_aggregated(const json::value& list);
 
 // The paths of the group versions that an APIVersions or APIGroupList names, preferred first.
 std::vector<std::string> version_paths(const json::value& answer);
 // From the APIResourceList of one group version.
-std::vector<api::Kind> kinds_of_version(const json::value& list);
+std::vector<Discovered> kinds_of_version(const json::value& list);
 
 }  // namespace skiff::client

@@ -11,6 +11,7 @@ TEST(Discovery, ReadsTheAggregatedForm) {
       {"version":"v1","resources":[
         {"resource":"tfjobs","responseKind":{"group":"","version":"","kind":"TFJob"},
          "scope":"Namespaced","singularResource":"tfjob","shortNames":["tf"],"categories":["all"],
+         "verbs":["get","list"],
          "subresources":[{"subresource":"scale"},{"subresource":"status"}]},
         {"resource":"profiles","responseKind":{"kind":"Profile"},"scope":"Cluster"}]},
       {"version":"v1beta1"}]}]})");
@@ -19,13 +20,15 @@ TEST(Discovery, ReadsTheAggregatedForm) {
   ASSERT_EQ(kinds.size(), 2U);
   const api::Resource expected{
       .group = "kubeflow.org", .version = "v1", .plural = "tfjobs", .kind = "TFJob"};
-  EXPECT_EQ(kinds[0].resource, expected);
-  EXPECT_EQ(kinds[0].singular, "tfjob");
-  EXPECT_EQ(kinds[0].short_names, std::vector<std::string>{"tf"});
-  EXPECT_EQ(kinds[0].categories, std::vector<std::string>{"all"});
-  EXPECT_TRUE(kinds[0].has_status);
-  EXPECT_FALSE(kinds[1].resource.namespaced);
-  EXPECT_FALSE(kinds[1].has_status);
+  EXPECT_EQ(kinds[0].kind.resource, expected);
+  EXPECT_EQ(kinds[0].kind.singular, "tfjob");
+  EXPECT_EQ(kinds[0].kind.short_names, std::vector<std::string>{"tf"});
+  EXPECT_EQ(kinds[0].kind.categories, std::vector<std::string>{"all"});
+  EXPECT_TRUE(kinds[0].kind.has_status);
+  EXPECT_FALSE(kinds[1].kind.resource.namespaced);
+  EXPECT_FALSE(kinds[1].kind.has_status);
+  EXPECT_EQ(kinds[0].verbs, (std::vector<std::string>{"get", "list"}));
+  EXPECT_EQ(kinds[0].subresources, (std::vector<std::string>{"scale", "status"}));
 }
 
 TEST(Discovery, ReadsTheOldForm) {
@@ -39,15 +42,19 @@ TEST(Discovery, ReadsTheOldForm) {
             (std::vector<std::string>{"/apis/batch/v1", "/apis/batch/v1beta1"}));
   const auto kinds = kinds_of_version(*json::parse(
       R"({"kind":"APIResourceList","groupVersion":"v1","resources":[
-      {"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","shortNames":["po"]},
+      {"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","shortNames":["po"],
+       "verbs":["create"]},
       {"name":"pods/log","namespaced":true,"kind":"Pod"},
       {"name":"pods/status","namespaced":true,"kind":"Pod"},
       {"name":"nodes","namespaced":false,"kind":"Node"}]})"));
   ASSERT_EQ(kinds.size(), 2U);
-  EXPECT_EQ(kinds[0].resource, (api::Resource{.version = "v1", .plural = "pods", .kind = "Pod"}));
-  EXPECT_TRUE(kinds[0].has_status);
-  EXPECT_EQ(kinds[0].short_names, std::vector<std::string>{"po"});
-  EXPECT_FALSE(kinds[1].resource.namespaced);
+  EXPECT_EQ(kinds[0].kind.resource,
+            (api::Resource{.version = "v1", .plural = "pods", .kind = "Pod"}));
+  EXPECT_TRUE(kinds[0].kind.has_status);
+  EXPECT_EQ(kinds[0].kind.short_names, std::vector<std::string>{"po"});
+  EXPECT_FALSE(kinds[1].kind.resource.namespaced);
+  EXPECT_EQ(kinds[0].verbs, std::vector<std::string>{"create"});
+  EXPECT_EQ(kinds[0].subresources, (std::vector<std::string>{"log", "status"}));
 }
 
 }  // namespace

@@ -65,34 +65,23 @@ class RemoteClient::Workers {
 };
 
 RemoteClient::RemoteClient(Access access, Post post, RemoteOptions options)
-    : access_(std::move(access)),
-      post_(post ? std::move(post) : Post([](std::function<void()> fn) { fn(); })),
+    : post_(post ? std::move(post) : Post([](std::function<void()> fn) { fn(); })),
       options_(std::move(options)),
+      session_(std::make_shared<Session>(std::move(access),
+                                         SessionOptions{.timeout = options_.timeout,
+                                                        .user_agent = options_.user_agent,
+                                                        .pace = options_.pace})),
       workers_(std::make_unique<Workers>(std::max(1, options_.workers), options_.queued_calls)) {}
 
 RemoteClient::~RemoteClient() {
-  http_.shut_down();
+  session_->shut_down();
   workers_.reset();
 }
 
-Result<http::Request> RemoteClient::authorized(http::Request request) const {
-  SKIFF_ASSIGN(http::Headers ours, access_.headers());
-  ours.emplace_back("User-Agent", options_.user_agent);
-  if (http::header(request.headers, "Accept").empty()) {
-    ours.emplace_back("Accept", "application/json");
-  }
-  request.headers.insert(request.headers.end(), ours.begin(), ours.end());
-  return request;
-}
-
-Result<http::Response> RemoteClient::raw(http::Request request) {
-  SKIFF_ASSIGN(const http::Request ready, authorized(std::move(request)));
-  return http_.send(access_.endpoint, ready, options_.timeout);
-}
+Result<http::Response> RemoteClient::raw(http::Request request) { return session_->send(request); }
 
 Result<std::unique_ptr<net::StreamingResponse>> RemoteClient::raw_stream(http::Request request) {
-  SKIFF_ASSIGN(const http::Request ready, authorized(std::move(request)));
-  return http_.open(access_.endpoint, ready, options_.timeout);
+  return session_->open(request);
 }
 
 Result<json::value> RemoteClient::call(http::Request request) {
@@ -183,23 +172,16 @@ void RemoteClient::submit(std::vector<Write> writes, Done done) {
 Result<std::unique_ptr<Watch>> RemoteClient::watch(const api::Resource& resource,
                                                    std::uint64_t after_revision,
                                                    std::function<void()> ready) {
-  SKIFF_ASSIGN(auto stream, raw_stream({.target = watch_target(resource, after_revision)}));
-  if (stream->status() == 200) {
-    return make_watch(std::move(stream), options_.watch_events, std::move(ready));
-  }
-  http::Response refused{.status = stream->status(), .headers = stream->headers()};
-  while (true) {
-    SKIFF_ASSIGN(const auto piece, stream->read(options_.timeout));
-    if (!piece) return std::unexpected(error_of(refused));
-    refused.body += *piece;
-  }
+  return open_watch(session_, resource, after_revision,
+                    {.events_max = options_.watch_events, .patience = options_.watch_patience},
+                    std::move(ready));
 }
 
 void RemoteClient::when_safe(std::function<void()> fn) { post_(std::move(fn)); }
 
-Result<std::vector<api::Kind>> RemoteClient::discover() {
-  std::vector<api::Kind> out;
-  const auto append = [&](std::vector<api::Kind> more) {
+Result<std::vector<Discovered>> RemoteClient::discover_all() {
+  std::vector<Discovered> out;
+  const auto append = [&](std::vector<Discovered> more) {
     out.insert(out.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));
   };
@@ -215,6 +197,14 @@ Result<std::vector<api::Kind>> RemoteClient::discover() {
       if (const auto version = call({.target = path})) append(kinds_of_version(*version));
     }
   }
+  return out;
+}
+
+Result<std::vector<api::Kind>> RemoteClient::discover() {
+  SKIFF_ASSIGN(std::vector<Discovered> all, discover_all());
+  std::vector<api::Kind> out;
+  out.reserve(all.size());
+  for (Discovered& one : all) out.push_back(std::move(one.kind));
   return out;
 }
 

@@ -10,8 +10,8 @@
 
 #include "base/http.h"
 #include "client/client.h"
-#include "client/remote/access.h"
-#include "net/client.h"
+#include "client/remote/discovery.h"
+#include "client/remote/session.h"
 
 namespace skiff::client {
 
@@ -20,8 +20,10 @@ struct RemoteOptions {
   std::size_t queued_calls = 1'000;  // more waiting submits than this are refused: kTooManyRequests
   std::size_t page_items = 500;
   std::size_t watch_events = 1'000;  // held for a slow poll(); past it the server has to wait
+  std::chrono::milliseconds watch_patience = std::chrono::seconds(30);  // WatchOptions::patience
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
   std::string user_agent = "skiff";
+  PaceOptions pace = {};
 };
 
 // Any thread may call it. Destroying it ends whatever waits, watches too, and drops submits that
@@ -47,15 +49,16 @@ class RemoteClient : public Client {
 
   // Every kind the server has, in its order: the first of several versions is the preferred one.
   Result<std::vector<api::Kind>> discover();
+  // The same with what can be done to them.
+  Result<std::vector<Discovered>> discover_all();
   // Our credentials are added. The answer is given whatever its status.
   Result<http::Response> raw(http::Request request);
   Result<std::unique_ptr<net::StreamingResponse>> raw_stream(http::Request request);
 
-  const Access& access() const { return access_; }
+  const Access& access() const { return session_->access(); }
 
  private:
   class Workers;
-  Result<http::Request> authorized(http::Request request) const;
   Result<json::value> call(http::Request request);
   Result<json::value> read_page(const api::Resource& resource, std::string_view ns,
                                 const ListOptions& options, std::string_view limit,
@@ -64,10 +67,9 @@ class RemoteClient : public Client {
                           const ListOptions& options, std::string_view limit);
   bool still_holds(const Write& write);
 
-  const Access access_;
   const Post post_;
   const RemoteOptions options_;
-  net::Client http_;
+  const std::shared_ptr<Session> session_;  // watches that outlive us hold it, too
   std::unique_ptr<Workers> workers_;
 };
 

@@ -10,7 +10,7 @@
 
 #include "api/meta.h"
 #include "client/remote/remote_watch.h"
-#include "net/server.h"
+#include "client/remote/scripted_server.h"
 
 namespace skiff::client {
 namespace {
@@ -18,88 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 
 const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
-
-// A server that answers what a test says for "METHOD target", and remembers what it was asked.
-class Scripted {
- public:
-  Scripted() {
-    auto started = net::Server::start(
-        {.listeners = {{}}}, [this](const http::Request& request) { return answer(request); });
-    server_ = std::move(*started);
-  }
-  void say(const std::string& request, int status, std::string body) {
-    const std::lock_guard lock(mutex_);
-    answers_[request].push_back({.status = status, .body = std::move(body)});
-  }
-  void stream(const std::string& request, std::vector<std::string> pieces) {
-    const std::lock_guard lock(mutex_);
-    streams_[request] = std::move(pieces);
-  }
-  std::vector<std::string> asked() {
-    const std::lock_guard lock(mutex_);
-    return asked_;
-  }
-  std::string last_body() {
-    const std::lock_guard lock(mutex_);
-    return body_;
-  }
-  std::string authorization() {
-    const std::lock_guard lock(mutex_);
-    return authorization_;
-  }
-  Access access() {
-    Access out;
-    out.endpoint.port = server_->port(0);
-    out.token = "secret";
-    return out;
-  }
-  void stop() { server_.reset(); }
-
- private:
-  // Hands out its pieces and then stays silent.
-  class Pieces : public http::Stream {
-   public:
-    explicit Pieces(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
-    bool pull(std::string& out, std::function<void()>) override {
-      if (at_ < pieces_.size()) out = pieces_[at_++];
-      return out != "END";
-    }
-
-   private:
-    std::vector<std::string> pieces_;
-    std::size_t at_ = 0;
-  };
-
-  http::Response answer(const http::Request& request) {
-    const std::lock_guard lock(mutex_);
-    const std::string key = request.method + " " + request.target;
-    asked_.push_back(key);
-    body_ = request.body;
-    authorization_ = http::header(request.headers, "Authorization");
-    if (const auto found = streams_.find(key); found != streams_.end()) {
-      return {.stream = std::make_unique<Pieces>(found->second)};
-    }
-    auto& queue = answers_[key];
-    if (queue.empty()) {
-      return {.status = 404, .body = R"({"kind":"Status","code":404,"reason":"NotFound"})"};
-    }
-    http::Response out{.status = queue.front().status, .body = queue.front().body};
-    if (queue.size() > 1) queue.pop_front();
-    return out;
-  }
-
-  struct Answer {
-    int status;
-    std::string body;
-  };
-  std::mutex mutex_;
-  std::map<std::string, std::deque<Answer>> answers_;
-  std::map<std::string, std::vector<std::string>> streams_;
-  std::vector<std::string> asked_;
-  std::string body_;
-  std::string authorization_;
-  std::unique_ptr<net::Server> server_;
-};
 
 // Functions posted to a loop that the test runs.
 class Loop {
@@ -253,7 +171,7 @@ Result<std::vector<Event>> collect(Watch& watch, std::size_t count) {
 
 TEST(RemoteClient, WatchesWhatTheServerSends) {
   Scripted server;
-  server.stream("GET /api/v1/pods?watch=1&resourceVersion=7",
+  server.stream("GET /api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=7",
                 {"{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n{\"type\":\"MODI",
                  "FIED\",\"object\":{\"a\":2}}\n", "{\"type\":\"BOOKMARK\",\"object\":{}}\n", "\n",
                  "{\"type\":\"DELETED\",\"object\":{\"a\":3}}\n",
@@ -277,10 +195,10 @@ TEST(RemoteClient, WatchesWhatTheServerSends) {
 
 TEST(RemoteClient, AWatchThatTheServerRefusesOrBreaksIsAnError) {
   Scripted server;
-  server.say("GET /api/v1/pods?watch=1&resourceVersion=1", 410,
+  server.say("GET /api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=1", 410,
              R"({"kind":"Status","code":410,"reason":"Expired"})");
-  server.stream("GET /api/v1/pods?watch=1&resourceVersion=2", {});
-  RemoteClient client(server.access(), {});
+  server.stream("GET /api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=2", {});
+  RemoteClient client(server.access(), {}, {.watch_patience = 50ms});
   EXPECT_EQ(client.watch(kPods, 1, [] {}).error().code, Code::kExpired);
   const auto watch = client.watch(kPods, 2, [] {});
   ASSERT_TRUE(watch);
@@ -292,7 +210,7 @@ TEST(RemoteClient, AWatchThatTheServerRefusesOrBreaksIsAnError) {
 
 TEST(RemoteClient, WatchesEndWhenDroppedBeforeOrAfterTheClient) {
   Scripted server;
-  server.stream("GET /api/v1/pods?watch=1&resourceVersion=2",
+  server.stream("GET /api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=2",
                 {"{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"ADDED\",\"object\":{}}\n"});
   std::unique_ptr<Watch> survivor;
   {
@@ -321,11 +239,83 @@ TEST(RemoteClient, DiscoversKindsFromOldAndNewServers) {
   EXPECT_EQ((*kinds)[1].resource.key(), "things.g");
 }
 
+constexpr const char* kFrom = "GET /api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=";
+
+std::string event_at(int revision) {
+  return R"({"type":"ADDED","object":{"metadata":{"resourceVersion":")" + std::to_string(revision) +
+         "\"}}}\n";
+}
+
+TEST(RemoteClient, AWatchGoesOnWhereItStoodWhenTheServerEndsIt) {
+  Scripted server;
+  server.stream(std::string(kFrom) + "7",
+                {event_at(8),
+                 R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"30"}}})"
+                 "\n",
+                 "END"});
+  server.stream(std::string(kFrom) + "30", {event_at(31), "END"});
+  server.stream(std::string(kFrom) + "31", {event_at(32)});
+  RemoteClient client(server.access(), {});
+  const auto watch = client.watch(kPods, 7, [] {});
+  ASSERT_TRUE(watch) << watch.error().message;
+  const auto events = collect(**watch, 3);
+  ASSERT_TRUE(events) << events.error().message;
+  EXPECT_EQ(api::revision(*(*events)[2].object), 32U);
+}
+
+TEST(RemoteClient, AWatchSurvivesARestartOfTheServer) {
+  Scripted server;
+  server.stream(std::string(kFrom) + "7", {event_at(8)});
+  server.stream(std::string(kFrom) + "8", {event_at(9)});
+  RemoteClient client(server.access(), {});
+  const auto watch = client.watch(kPods, 7, [] {});
+  ASSERT_TRUE(watch) << watch.error().message;
+  ASSERT_TRUE(collect(**watch, 1));
+  server.restart();
+  const auto events = collect(**watch, 1);
+  ASSERT_TRUE(events) << events.error().message;
+  EXPECT_EQ(api::revision(*(*events)[0].object), 9U);
+}
+
+TEST(RemoteClient, AWatchThatCannotGoOnFromThereIsExpired) {
+  Scripted server;
+  server.stream(std::string(kFrom) + "7", {event_at(8), "END"});
+  server.say(std::string(kFrom) + "8", 410, R"({"kind":"Status","code":410,"reason":"Expired"})");
+  RemoteClient client(server.access(), {});
+  const auto watch = client.watch(kPods, 7, [] {});
+  ASSERT_TRUE(watch);
+  ASSERT_TRUE(collect(**watch, 1));
+  const auto end = collect(**watch, 1);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, Code::kExpired);
+}
+
+TEST(RemoteClient, AWatchWaitsForAServerThatIsBusy) {
+  Scripted server;
+  server.stream(std::string(kFrom) + "7", {event_at(8), "END"});
+  server.say(std::string(kFrom) + "8", 503, R"({"kind":"Status","code":503})");
+  RemoteClient client(server.access(), {});
+  const auto watch = client.watch(kPods, 7, [] {});
+  ASSERT_TRUE(watch);
+  ASSERT_TRUE(collect(**watch, 1));
+  while (server.asked().size() < 3) std::this_thread::sleep_for(1ms);
+  server.stream(std::string(kFrom) + "8", {event_at(9)});
+  EXPECT_TRUE(collect(**watch, 1));
+}
+
+TEST(WatchLine, SaysWhereTheWatchMayGoOn) {
+  const auto line =
+      parse_watch_line(R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}})");
+  ASSERT_TRUE(line);
+  EXPECT_FALSE(line->event);
+  EXPECT_EQ(line->revision, 12U);
+}
+
 TEST(WatchLine, IsRefusedWhereItIsNoEvent) {
   for (const std::string_view line : {"", "{", "[]", R"({"type":"ADDED"})"}) {
     EXPECT_FALSE(parse_watch_line(line)) << line;
   }
-  EXPECT_EQ(parse_watch_line(R"({"type":"NEWER","object":{}})")->has_value(), false);
+  EXPECT_FALSE(parse_watch_line(R"({"type":"NEWER","object":{}})")->event);
 }
 
 }  // namespace

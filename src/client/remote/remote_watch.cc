@@ -1,24 +1,59 @@
 #include "client/remote/remote_watch.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
+#include "api/meta.h"
 #include "base/limits.h"
+#include "client/remote/lines.h"
+#include "client/remote/requests.h"
 #include "client/remote/status.h"
 
 namespace skiff::client {
 namespace {
 
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
 // An object is at most a request body; its event adds little.
 constexpr std::size_t kLineBytes = 2 * limits::kRequestBodyBytes;
+constexpr std::chrono::milliseconds kFirstPause = 20ms;
+constexpr std::chrono::milliseconds kLongestPause = 2s;
+
+// What may be over soon: the server restarts, is overloaded, or the way to it is broken.
+bool passing(const Error& error) {
+  return error.code == Code::kServiceUnavailable || error.code == Code::kTimeout ||
+         error.code == Code::kTooManyRequests || error.code == Code::kInternal;
+}
+
+// The stream of a watch that the server agrees to.
+Result<Session::Stream> open_stream(Session& session, net::Client& line,
+                                    const api::Resource& resource, std::uint64_t after_revision) {
+  SKIFF_ASSIGN(auto stream, session.open(line, {.target = watch_target(resource, after_revision)}));
+  if (stream->status() == 200) return stream;
+  http::Response refused{.status = stream->status(), .headers = stream->headers()};
+  while (true) {
+    SKIFF_ASSIGN(const auto piece, stream->read(session.timeout()));
+    if (!piece) return std::unexpected(error_of(refused));
+    refused.body += *piece;
+  }
+}
 
 class RemoteWatch : public Watch {
  public:
-  RemoteWatch(std::unique_ptr<net::StreamingResponse> stream, std::size_t events_max,
-              std::function<void()> ready)
-      : stream_(std::move(stream)), events_max_(events_max), ready_(std::move(ready)) {
-    reader_ = std::thread([this] { read(); });
+  RemoteWatch(std::shared_ptr<Session> session, std::shared_ptr<net::Client> line,
+              Session::Stream stream, api::Resource resource, std::uint64_t revision,
+              WatchOptions options, std::function<void()> ready)
+      : session_(std::move(session)),
+        line_(std::move(line)),
+        resource_(std::move(resource)),
+        options_(options),
+        ready_(std::move(ready)),
+        stream_(std::move(stream)),
+        revision_(revision) {
+    reader_ = std::thread([this] { run(); });
   }
 
   ~RemoteWatch() override {
@@ -26,8 +61,8 @@ class RemoteWatch : public Watch {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    drained_.notify_all();
-    stream_->cancel();
+    changed_.notify_all();
+    line_->shut_down();
     reader_.join();
   }
 
@@ -36,39 +71,71 @@ class RemoteWatch : public Watch {
     if (events_.empty() && broken_) return std::unexpected(*broken_);
     std::vector<Event> out;
     out.swap(events_);
-    drained_.notify_all();
+    changed_.notify_all();
     return out;
   }
 
  private:
-  void read() {
-    const Result<void> ended = read_lines();
+  void run() {
+    while (true) {
+      const auto began = Clock::now();
+      const Result<void> ended = read_lines();
+      stream_.reset();
+      if (!ended && !passing(ended.error())) return give_up(ended.error());
+      // One that lasted is followed at once; one that ends as it begins is not hammered.
+      const bool lasted = Clock::now() - began > kLongestPause;
+      const Result<void> resumed = resume(lasted ? 0ms : kFirstPause);
+      if (!resumed) return give_up(resumed.error());
+    }
+  }
+
+  void give_up(Error why) {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
-      broken_ = ended ? Error{.code = Code::kServiceUnavailable, .message = "the watch has ended"}
-                      : ended.error();
+      broken_ = std::move(why);
     }
     ready_();
   }
 
+  Result<void> resume(std::chrono::milliseconds pause) {
+    const auto end = Clock::now() + options_.patience;
+    while (true) {
+      if (!sleep(pause) || session_->stopped()) {
+        return fail(Code::kServiceUnavailable, "the watch has ended");
+      }
+      auto stream = open_stream(*session_, *line_, resource_, revision_);
+      if (stream) {
+        stream_ = std::move(*stream);
+        return {};
+      }
+      if (!passing(stream.error()) || Clock::now() >= end) return std::unexpected(stream.error());
+      pause = std::clamp(pause * 2, kFirstPause, kLongestPause);
+      if (const auto wish = stream.error().retry_after_s) {
+        pause = std::max(pause, std::chrono::milliseconds(std::chrono::seconds(*wish)));
+      }
+    }
+  }
+
+  // False: nobody will ask any more.
+  bool sleep(std::chrono::milliseconds pause) {
+    std::unique_lock lock(mutex_);
+    return !changed_.wait_for(lock, pause, [&] { return stopping_; });
+  }
+
   Result<void> read_lines() {
-    std::string text;
+    LineBuffer text;
     while (true) {
       SKIFF_ASSIGN(const auto piece, stream_->read());
       if (!piece) return {};
-      text += *piece;
-      std::size_t begin = 0;
-      for (std::size_t end = text.find('\n'); end != std::string::npos;
-           end = text.find('\n', begin)) {
-        const std::string_view line(text.data() + begin, end - begin);
-        begin = end + 1;
-        if (line.empty()) continue;
-        SKIFF_ASSIGN(auto event, parse_watch_line(line));
-        if (event && !push(std::move(*event))) return {};
+      text.add(*piece);
+      while (const auto line = text.next()) {
+        if (line->empty()) continue;
+        SKIFF_ASSIGN(auto read, parse_watch_line(*line));
+        if (read.event && !push(std::move(*read.event))) return {};
+        revision_ = std::max(revision_, read.revision);
       }
-      text.erase(0, begin);
-      if (text.size() > kLineBytes) {
+      if (text.rest().size() > kLineBytes) {
         return fail(Code::kTooLarge, "an event of the watch is too large to hold");
       }
     }
@@ -79,7 +146,7 @@ class RemoteWatch : public Watch {
     bool first = false;
     {
       std::unique_lock lock(mutex_);
-      drained_.wait(lock, [&] { return stopping_ || events_.size() < events_max_; });
+      changed_.wait(lock, [&] { return stopping_ || events_.size() < options_.events_max; });
       if (stopping_) return false;
       first = events_.empty();
       events_.push_back(std::move(event));
@@ -88,11 +155,15 @@ class RemoteWatch : public Watch {
     return true;
   }
 
-  const std::unique_ptr<net::StreamingResponse> stream_;
-  const std::size_t events_max_;
+  const std::shared_ptr<Session> session_;
+  const std::shared_ptr<net::Client> line_;
+  const api::Resource resource_;
+  const WatchOptions options_;
   const std::function<void()> ready_;
+  Session::Stream stream_;  // the reader's own, as is the revision
+  std::uint64_t revision_;
   std::mutex mutex_;  // guards what follows
-  std::condition_variable drained_;
+  std::condition_variable changed_;
   std::vector<Event> events_;
   std::optional<Error> broken_;
   bool stopping_ = false;
@@ -101,29 +172,41 @@ class RemoteWatch : public Watch {
 
 }  // namespace
 
-Result<std::optional<Event>> parse_watch_line(std::string_view line) {
-  SKIFF_ASSIGN(json::value event, json::parse(line));
+Result<WatchLine> parse_watch_line(std::string_view line) {
+  auto parsed = json::parse(line);
+  // Not kInternal, which may pass: a server that speaks another language will not learn ours.
+  if (!parsed)
+    return fail(Code::kBadRequest, "a watch event is no JSON: " + parsed.error().message);
+  json::value event = std::move(*parsed);
   const std::string_view type = json::get_string(event, {"type"});
   const json::value* object = json::find(event, {"object"});
-  if (object == nullptr) return fail(Code::kInternal, "a watch event has no object");
+  if (object == nullptr) return fail(Code::kBadRequest, "a watch event has no object");
   if (type == "ERROR") return std::unexpected(error_of_status(*object));
-  Event out;
+  WatchLine out{.revision = api::revision(*object)};
+  EventType what{};
   if (type == "ADDED") {
-    out.type = EventType::kAdded;
+    what = EventType::kAdded;
   } else if (type == "MODIFIED") {
-    out.type = EventType::kModified;
+    what = EventType::kModified;
   } else if (type == "DELETED") {
-    out.type = EventType::kDeleted;
+    what = EventType::kDeleted;
   } else {
-    return std::optional<Event>();
+    return out;
   }
-  out.object = std::make_shared<const json::value>(std::move(event.as_object()["object"]));
+  out.event =
+      Event{.type = what,
+            .object = std::make_shared<const json::value>(std::move(event.as_object()["object"]))};
   return out;
 }
 
-std::unique_ptr<Watch> make_watch(std::unique_ptr<net::StreamingResponse> stream,
-                                  std::size_t events_max, std::function<void()> ready) {
-  return std::make_unique<RemoteWatch>(std::move(stream), events_max, std::move(ready));
+Result<std::unique_ptr<Watch>> open_watch(std::shared_ptr<Session> session,
+                                          const api::Resource& resource,
+                                          std::uint64_t after_revision, WatchOptions options,
+                                          std::function<void()> ready) {
+  auto line = session->new_line();
+  SKIFF_ASSIGN(auto stream, open_stream(*session, *line, resource, after_revision));
+  return std::make_unique<RemoteWatch>(std::move(session), std::move(line), std::move(stream),
+                                       resource, after_revision, options, std::move(ready));
 }
 
 }  // namespace skiff::client

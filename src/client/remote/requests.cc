@@ -67,7 +67,8 @@ std::string list_target(const api::Resource& resource, std::string_view ns,
 }
 
 std::string watch_target(const api::Resource& resource, std::uint64_t after_revision) {
-  return fmt::format("{}?watch=1&resourceVersion={}", resource.collection_path({}), after_revision);
+  return fmt::format("{}?watch=1&allowWatchBookmarks=true&resourceVersion={}",
+                     resource.collection_path({}), after_revision);
 }
 
 http::Request write_request(const Write& write) {
@@ -97,6 +98,14 @@ http::Request write_request(const Write& write) {
       request.method = "PATCH";
       type = "application/json-patch+json";
       body = with_tests(write);
+      break;
+    case Verb::kApply:
+      request.method = "PATCH";
+      type = "application/apply-patch+yaml";  // of which JSON is a part
+      append_parameter(request.target, "fieldManager",
+                       write.field_manager.empty() ? "skiff" : write.field_manager);
+      if (write.force) append_parameter(request.target, "force", "true");
+      body = with_metadata(write);
       break;
     case Verb::kDelete:
       request.method = "DELETE";

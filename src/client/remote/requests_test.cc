@@ -21,7 +21,8 @@ TEST(Requests, ReadsGoToTheirEscapedPaths) {
       list_target(kPods, "a", {.label_selector = "x=1,y", .field_selector = "z!=2"}, "5", "n="),
       "/api/v1/namespaces/a/pods?labelSelector=x%3D1%2Cy&fieldSelector=z%21%3D2&limit=5"
       "&continue=n%3D");
-  EXPECT_EQ(watch_target(kPods, 7), "/api/v1/pods?watch=1&resourceVersion=7");
+  EXPECT_EQ(watch_target(kPods, 7),
+            "/api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=7");
 }
 
 TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
@@ -86,6 +87,26 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
        "application/json-patch+json",
        R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
        R"({"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"remove"}])"},
+      {"an apply",
+       {.verb = Verb::kApply, .resource = kPods, .ns = "a", .name = "n", .body = object},
+       "PATCH",
+       "/api/v1/namespaces/a/pods/n?fieldManager=skiff",
+       "application/apply-patch+yaml",
+       R"({"metadata":{"name":"n"}})"},
+      {"an apply that takes fields of others",
+       {.verb = Verb::kApply,
+        .resource = kPods,
+        .ns = "a",
+        .name = "n",
+        .subresource = "status",
+        .body = object,
+        .uid = "u",
+        .field_manager = "a b",
+        .force = true},
+       "PATCH",
+       "/api/v1/namespaces/a/pods/n/status?fieldManager=a%20b&force=true",
+       "application/apply-patch+yaml",
+       R"({"metadata":{"name":"n","uid":"u"}})"},
       {"a delete",
        {.verb = Verb::kDelete,
         .resource = kPods,

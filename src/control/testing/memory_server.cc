@@ -212,8 +212,8 @@ Result<json::value> MemoryServer::bind(const client::Write& write, const Object&
 }
 
 Result<json::value> MemoryServer::change(const client::Write& write, const Object& before) {
-  if (write.verb == client::Verb::kJsonPatch) {
-    return fail(Code::kUnsupportedMediaType, "this server has no JSON patch");
+  if (write.verb == client::Verb::kJsonPatch || write.verb == client::Verb::kApply) {
+    return fail(Code::kUnsupportedMediaType, "this server has no JSON patch and no apply");
   }
   json::value object = *before;
   if (write.verb == client::Verb::kMergePatch) {

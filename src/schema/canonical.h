@@ -1,0 +1,19 @@
+// The form in which a Kubernetes server keeps and shows an object of a built-in kind: what a trip
+// through its Go types makes of it. Objects of other kinds are left as they came.
+#pragma once
+
+#include "base/json.h"
+#include "schema/registry.h"
+#include "schema/schema.h"
+
+namespace skiff::schema {
+
+// As it is read: null is absent, and so is a zero that no pointer tells from absent. Quantities and
+// times get their one form. Comes before defaults, since a server fills in what is zero.
+void normalize(const Registry& registry, const Schema& schema, json::value& object);
+
+// As it is written, and so after everything else: what Go writes even where it is zero is there
+// (status: {}, resources: {}, eventTime: null), and empty lists and maps are not.
+void complete(const Registry& registry, const Schema& schema, json::value& object);
+
+}  // namespace skiff::schema
