@@ -17,6 +17,7 @@
 #include "apiserver/pod_streams.h"
 #include "apiserver/reads.h"
 #include "apiserver/watch.h"
+#include "apiserver/wire/audit_ids.h"
 #include "apiserver/writes.h"
 #include "base/http.h"
 #include "client/client.h"
@@ -105,6 +106,7 @@ class Server {
   Authenticator authenticator_;
   Writes writes_;
   OpenApi open_api_;
+  AuditIds audit_ids_;
   Watches watches_;
   Collector collector_;
 
