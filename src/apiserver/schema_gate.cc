@@ -133,17 +133,22 @@ json::object SchemaGate::components(const ServedKind& kind, std::string& name) c
              : json::object{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
   std::vector<std::string> open;
   collect_references(out[name], open);
+  for (const std::string& definition : open) add_component(definition, out);
+  return out;
+}
+
+void SchemaGate::add_component(const std::string& definition, json::object& components) const {
+  std::vector<std::string> open{definition};
   while (!open.empty()) {
     const std::string next = std::move(open.back());
     open.pop_back();
-    if (out.contains(next)) continue;
+    if (components.contains(next)) continue;
     const schema::SchemaPtr found = registry_.find(next);
     json::value component = found ? json::value(schema::to_openapi(*found))
                                   : json::value(json::object{{"type", "object"}});
     collect_references(component, open);
-    out[next] = std::move(component);
+    components[next] = std::move(component);
   }
-  return out;
 }
 
 }  // namespace skiff::apiserver

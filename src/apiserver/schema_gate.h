@@ -44,6 +44,9 @@ class SchemaGate {
   schema::TypedFields fields(const ServedKind& kind) const { return {registry_, schema_of(kind)}; }
   // The schemas an OpenAPI document needs for the kind, by name. `name` becomes the kind's own.
   json::object components(const ServedKind& kind, std::string& name) const;
+  // Adds a definition and all that it refers to, where they are not there yet.
+  void add_component(const std::string& definition, json::object& components) const;
+  const schema::Registry& registry() const { return registry_; }
 
  private:
   schema::SchemaPtr schema_of(const ServedKind& kind) const;  // null: anything goes
