@@ -2,6 +2,7 @@
 
 #include "api/apiextensions/crd.h"
 #include "api/apps/apps.h"
+#include "api/autoscaling/autoscaling.h"
 #include "api/batch/batch.h"
 #include "api/coordination/lease.h"
 #include "api/core/config.h"
@@ -27,6 +28,10 @@ std::vector<Kind> all_kinds() {
   for (const auto group : {
            core_kinds,
            events_kinds,
+           apps_kinds,
+           autoscaling_kinds,
+           batch_kinds,
+           networking_kinds,
        }) {
     for (Kind& kind : group()) out.push_back(std::move(kind));
   }

@@ -85,13 +85,13 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_generation) metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
-  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
-  prepare_new(kind, object, now);
+  prepare_new(txn, kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
   kind.to_storage(object);
   SKIFF_TRY(
       admit({.txn = txn, .request = request, .object = object, .now = now}, outcome.warnings));
   gate_.complete(kind, object);
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, {});
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));

@@ -17,6 +17,17 @@ Transaction::Slot& Transaction::slot(const store::Key& key) {
 
 Object Transaction::get(const store::Key& key) { return slot(key).current; }
 
+std::vector<Object> Transaction::all(std::string_view resource) const {
+  std::vector<Object> out;
+  for (const store::EntryPtr& entry : store_.list(resource).entries) {
+    if (!slots_.contains(entry->key())) out.push_back(entry->value());
+  }
+  for (const auto& [key, slot] : slots_) {
+    if (key.resource == resource && slot.current != nullptr) out.push_back(slot.current);
+  }
+  return out;
+}
+
 void Transaction::put(const store::Key& key, json::value object) {
   Slot& at = slot(key);
   at.current = std::make_shared<const json::value>(std::move(object));

@@ -18,6 +18,9 @@ class Transaction {
 
   // Null where absent.
   Object get(const store::Key& key);
+  // All of a resource, as they are now and as they will be. What another writer adds meanwhile is
+  // not seen and does not make the commit fail.
+  std::vector<Object> all(std::string_view resource) const;
   void put(const store::Key& key, json::value object);
   void remove(const store::Key& key);
   bool changes() const;

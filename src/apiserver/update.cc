@@ -129,15 +129,15 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     if (kind.kind.has_status) copy_member(root, shown.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
-  if (request.subresource.empty()) {
-    if (kind.kind.prepare != nullptr) kind.kind.prepare(next, &old);
-    follow_spec(kind, next);
-  }
+  if (request.subresource.empty()) follow_spec(txn, kind, next, stamp());
   SKIFF_TRY(gate_.check(kind, next));
   kind.to_storage(next);
   SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
                   outcome.warnings));
   gate_.complete(kind, next);
+  if (kind.kind.prepare != nullptr) {
+    kind.kind.prepare(next, {.old = &old, .subresource = request.subresource});
+  }
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
