@@ -4,6 +4,7 @@
 #include "api/apps/apps.h"
 #include "api/authentication/authentication.h"
 #include "api/authorization/authorization.h"
+#include "api/autoscaling/autoscaling.h"
 #include "api/batch/batch.h"
 #include "api/coordination/lease.h"
 #include "api/core/config.h"
@@ -40,6 +41,7 @@ std::vector<Kind> all_kinds() {
            question_kinds,
            events_kinds,
            apps_kinds,
+           autoscaling_kinds,
            batch_kinds,
            networking_kinds,
        }) {

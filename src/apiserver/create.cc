@@ -92,8 +92,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
   record_owners(request, nullptr, std::move(sent), object);
-  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
-  prepare_new(kind, object, now);
+  prepare_new(txn, kind, object, now);
   if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, object, nullptr));
   SKIFF_TRY(gate_.check(kind, object));
   kind.to_storage(object);
@@ -105,6 +104,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
                                    .uid = [this] { return new_uid(); }};
   SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, object);
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, {});
 
   std::vector<Cause> causes = check_metadata(kind, object);
   for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));

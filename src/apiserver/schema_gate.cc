@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/builtin.h"
+#include "apiserver/scale.h"
 #include "base/strings.h"
 #include "schema/canonical.h"
 #include "schema/check.h"
@@ -106,6 +107,7 @@ Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object
 std::vector<Cause> SchemaGate::validate(const ServedKind& kind, const json::value& object,
                                         const json::value* old,
                                         std::string_view subresource) const {
+  if (kind.custom && subresource != "status") return check_scale(kind, object);
   if (kind.kind.validate == nullptr) return {};
   return kind.kind.validate(object, {.old = old, .subresource = subresource});
 }

@@ -9,6 +9,7 @@
 #include "apiserver/discovery.h"
 #include "apiserver/logs.h"
 #include "apiserver/request_body.h"
+#include "apiserver/scale.h"
 #include "apiserver/status.h"
 #include "apiserver/wire/refuse.h"
 
@@ -195,6 +196,7 @@ http::Response Server::answer_resource(const http::Request& request, const http:
     hold_until_visible(store_, pod->revision(), response);
     return response;
   }
+  if (route.subresource == "scale") return get_scale(store_, *kind, key);
   if (route.verb == Verb::kGet) return get_object(store_, *view, key, url, clock_.now());
   std::string fields = url.param("fieldSelector").value_or("");
   if (!route.name.empty()) {  // a watch of one object

@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "apiserver/apply/apply_body.h"
 #include "apiserver/request_body.h"
+#include "apiserver/scale.h"
 #include "apiserver/server.h"
 #include "apiserver/status.h"
 #include "apiserver/wire/body_check.h"
@@ -179,6 +180,10 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
       const bool object = api::kind(*outcome->answer) == write.kind->resource().kind;
       response.body =
           object ? view.render(*outcome->answer, clock_.now()) : json::serialize(*outcome->answer);
+    } else if (outcome->scale_of != nullptr) {
+      const Object now = write.dry_run ? txn.get(outcome->key) : txn.result(outcome->key)->value();
+      response.body = json::serialize(scale_or_null(*outcome->scale_of, *now));
+      revision = std::max(revision, api::revision(*now));
     } else if (write.dry_run) {
       response.body = view.render(*txn.get(outcome->key), clock_.now());
     } else {

@@ -135,10 +135,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   }
   gate_.set_defaults(kind, next);
   record_owners(request, &shown, std::move(sent), next);
-  if (request.subresource.empty()) {
-    if (kind.kind.prepare != nullptr) kind.kind.prepare(next, &old);
-    follow_spec(kind, next);
-  }
+  if (request.subresource.empty()) follow_spec(txn, kind, next, stamp());
   if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, next, &old));
   SKIFF_TRY(gate_.check(kind, next));
   kind.to_storage(next);
@@ -151,6 +148,9 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                                    .uid = [this] { return new_uid(); }};
   SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, next);
+  if (kind.kind.prepare != nullptr) {
+    kind.kind.prepare(next, {.old = &old, .subresource = request.subresource});
+  }
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {

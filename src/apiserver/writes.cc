@@ -37,6 +37,7 @@ Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
   }
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
+  if (request.subresource == "scale") return scale(txn, request);
   switch (request.verb) {
     case Verb::kCreate:
       return create(txn, request);

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "api/apiextensions/crd.h"
 #include "api/core/config.h"
 #include "api/core/event.h"
 #include "api/core/namespace.h"
@@ -148,30 +147,6 @@ TEST(Event, CellsAndRules) {
       Lines{R"(involvedObject.namespace: Invalid value: "b": does not match event.namespace)"});
   EXPECT_EQ(complaints(event_kind(), R"({"metadata":{"namespace":"default"},"involvedObject":{}})"),
             Lines{});
-}
-
-TEST(Crd, DefaultsAndRules) {
-  const std::string good = R"({"metadata":{"name":"boats.sea.org"},"spec":{"group":"sea.org",
-    "scope":"Namespaced","names":{"plural":"boats","kind":"Boat"},"versions":[{"name":"v1",
-    "served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})";
-  EXPECT_EQ(complaints(crd_kind(), good), Lines{});
-  const json::value crd = defaulted(crd_kind(), good);
-  EXPECT_EQ(json::get_string(crd, {"spec", "names", "singular"}), "boat");
-  EXPECT_EQ(json::get_string(crd, {"spec", "names", "listKind"}), "BoatList");
-  EXPECT_EQ(json::get_string(crd, {"spec", "conversion", "strategy"}), "None");
-  EXPECT_EQ(complaints(crd_kind(), R"({"metadata":{"name":"x"},"spec":{"group":"sea.org",
-    "scope":"Big","names":{"plural":"boats","kind":"Boat"},"versions":[
-    {"name":"v1","schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{}}}}},
-    {"name":"v1"}]}})"),
-            (Lines{R"(metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group)",
-                   R"(spec.scope: Unsupported value: "Big": supported values: "Cluster", )"
-                   R"("Namespaced")",
-                   "spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: "
-                   "must not be empty for specified object fields",
-                   "spec.versions[1].schema.openAPIV3Schema: Required value: schemas are required",
-                   R"(spec.versions[1].name: Duplicate value: "v1")",
-                   "spec.versions: Invalid value: 0: must have exactly one version marked as "
-                   "storage version"}));
 }
 
 }  // namespace
