@@ -46,6 +46,8 @@ struct Admission {
   // What the API server knows besides the object itself.
   const json::value* old = nullptr;  // null on create
   std::string_view subresource = {};
+  std::string_view now = {};          // as metav1.Time
+  const json::value* user = nullptr;  // username, uid and groups of who asks
 };
 
 // A path below an object, as discovery lists it.
@@ -95,7 +97,13 @@ struct Kind {
   bool unconditional_update = true;
   // Rules that a schema cannot say. Pure. Defaulting runs on create and update, before validation.
   void (*set_defaults)(json::value& object) = nullptr;
+  // What the server itself sets or takes back, when all defaults are in: on create, on update and
+  // for each sub-resource that writes the object.
+  void (*prepare)(json::value& object, const Admission& context) = nullptr;
   std::vector<Cause> (*validate)(const json::value& object, const Admission& context) = nullptr;
+  // What a client should be told about a good object.
+  std::vector<std::string> (*warnings)(const json::value& object,
+                                       const Admission& context) = nullptr;
   // The text of a selectable field that is not simply what stands at its path.
   std::optional<std::string> (*field_text)(const json::value& object,
                                            std::string_view path) = nullptr;

@@ -67,7 +67,7 @@ TEST(BuiltinDefinitions, FindTypos) {
 }
 
 TEST(BuiltinKinds, AreWhole) {
-  EXPECT_EQ(builtin_kinds().size(), 11u);
+  EXPECT_EQ(builtin_kinds().size(), 33u);
   for (const Kind& kind : builtin_kinds()) {
     const std::string& name = kind.resource.kind;
     EXPECT_NE(registry().find(kind.schema), nullptr) << name;

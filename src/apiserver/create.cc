@@ -83,6 +83,9 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_generation) metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
+  const json::value user = user_info(request.user);
+  const api::Admission context{.now = now, .user = &user};
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, context);
   prepare_new(kind, object, now);
   SKIFF_TRY(gate_.check(kind, object));
   kind.to_storage(object);
@@ -91,7 +94,8 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   gate_.complete(kind, object);
 
   std::vector<Cause> causes = check_metadata(kind, object);
-  for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));
+  for (Cause& cause : gate_.validate(kind, object, context, outcome.warnings))
+    causes.push_back(std::move(cause));
   const std::string name(api::name(object));
   if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
 

@@ -44,8 +44,7 @@ json::value cell_of(const api::Column& column, const json::value& object, Time n
 
 json::object column_definition(const api::Column& column) {
   return {{"name", column.name},
-          // Ages are computed here, so what the client gets is text.
-          {"type", column.type == "date" ? "string" : column.type},
+          {"type", column.type},
           {"format", column.name == "Name" ? "name" : ""},
           {"description", column.description},
           {"priority", column.priority}};

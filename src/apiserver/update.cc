@@ -113,7 +113,8 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   json::value room;
   if (kind.converts()) kind.from_storage(room = old);
   const json::value& shown = kind.converts() ? room : old;
-  if (request.subresource == "status") {
+  const bool status = request.subresource == "status" || request.subresource == "approval";
+  if (status) {
     // Only the status is taken from what the client sent.
     json::value whole = shown;
     copy_member(whole.as_object(), root, "status");
@@ -125,23 +126,27 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     if (kind.kind.has_status) copy_member(root, shown.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
+  const std::string now = stamp();
+  const json::value user = user_info(request.user);
+  const api::Admission context{
+      .old = &old, .subresource = request.subresource, .now = now, .user = &user};
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
   if (request.subresource.empty()) follow_spec(kind, next);
   SKIFF_TRY(gate_.check(kind, next));
   kind.to_storage(next);
-  SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = stamp()},
+  SKIFF_TRY(admit({.txn = txn, .request = request, .object = next, .old = &old, .now = now},
                   outcome.warnings));
   gate_.complete(kind, next);
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
-  for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
+  for (Cause& cause : gate_.validate(kind, next, context, outcome.warnings)) {
     causes.push_back(std::move(cause));
   }
   if (!causes.empty()) {
     return std::unexpected(invalid(resource, request.name, std::move(causes)));
   }
   if (next == old) return outcome;  // an answer, but no write and no event
-  if (request.subresource != "status" && kind.kind.has_generation &&
-      spec_changed(kind, old, next)) {
+  if (!status && kind.kind.has_generation && spec_changed(kind, old, next)) {
     const std::int64_t generation = json::get_int(old, {"metadata", "generation"}).value_or(0);
     json::set(next, {"metadata", "generation"}, generation + 1);
   }

@@ -98,6 +98,8 @@ Result<void> check_preconditions(const WriteRequest& request, const json::value&
 void prepare_new(const ServedKind& kind, json::value& object, const std::string& now);
 // What the server's part of the status follows from the spec on each update.
 void follow_spec(const ServedKind& kind, json::value& object);
+// username and groups, as authentication.k8s.io tells them.
+json::value user_info(const Identity& user);
 bool has_finalizers(const json::value& object);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
 // namespace by its own list of finalizers.
