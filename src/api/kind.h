@@ -47,6 +47,8 @@ struct Admission {
   // What the API server knows besides the object itself.
   const json::value* old = nullptr;  // null on create
   std::string_view subresource = {};
+  std::string_view now = {};          // as metav1.Time
+  const json::value* user = nullptr;  // username, uid and groups of who asks
 };
 
 // A path below an object, as discovery lists it.

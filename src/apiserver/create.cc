@@ -5,7 +5,6 @@
 #include "api/meta.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/apply/managed.h"
-#include "apiserver/apply/managed.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 #include "base/limits.h"
@@ -104,16 +103,16 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
                                    .uid = [this] { return new_uid(); }};
   SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, object);
-  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, {});
+  const json::value user = user_info(request.user);
+  const api::Admission context{.now = now, .user = &user};
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, context);
 
   std::vector<Cause> causes = check_metadata(kind, object);
-  for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));
+  for (Cause& cause : gate_.validate(kind, object, context, outcome.warnings))
+    causes.push_back(std::move(cause));
   const std::string name(api::name(object));
   if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
 
-  if (kind.kind.warnings != nullptr) {
-    std::ranges::move(kind.kind.warnings(object, {}), std::back_inserter(outcome.warnings));
-  }
   SKIFF_TRY(approve(admission, outcome.warnings));
   outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));

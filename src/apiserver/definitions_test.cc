@@ -43,9 +43,9 @@ TEST(Definitions, AreEstablishedAtOnce) {
 
 TEST(Definitions, ANameBelongsToTheFirst) {
   World w;
-  ASSERT_EQ(w.call("POST", definitions(), definition("boats", "Boat", R"(,"shortNames":["b"])"))
-                .first,
-            201);
+  ASSERT_EQ(
+      w.call("POST", definitions(), definition("boats", "Boat", R"(,"shortNames":["b"])")).first,
+      201);
   const auto [code, late] =
       w.call("POST", definitions(), definition("dinghies", "Boat", R"(,"shortNames":["b"])"));
   ASSERT_EQ(code, 201) << json::serialize(late);

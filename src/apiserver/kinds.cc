@@ -57,10 +57,9 @@ std::vector<api::Column> columns_of(const json::value& version) {
 std::optional<api::ScalePaths> scale_of(const json::value& version) {
   const json::value* scale = json::find(version, {"subresources", "scale"});
   if (scale == nullptr || !scale->is_object()) return std::nullopt;
-  return api::ScalePaths{
-      .spec = std::string(json::get_string(*scale, {"specReplicasPath"})),
-      .status = std::string(json::get_string(*scale, {"statusReplicasPath"})),
-      .selector = std::string(json::get_string(*scale, {"labelSelectorPath"}))};
+  return api::ScalePaths{.spec = std::string(json::get_string(*scale, {"specReplicasPath"})),
+                         .status = std::string(json::get_string(*scale, {"statusReplicasPath"})),
+                         .selector = std::string(json::get_string(*scale, {"labelSelectorPath"}))};
 }
 
 std::vector<std::string> selectable_of(const json::value& version) {

@@ -1,9 +1,9 @@
 // What the server itself writes into an object of a kind that it has duties for: the status of a
 // CustomResourceDefinition, which is served from the moment it is written.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "api/meta.h"
 #include "apiserver/writes.h"
@@ -82,12 +82,13 @@ void take_short_names(const std::set<std::string>& taken, const json::value& wan
                       json::object& accepted, Condition& condition) {
   const json::array& names = json::get_array(wanted, {"shortNames"});
   const json::value* own = accepted.if_contains("shortNames");
-  const std::vector<std::string> mine =
-      own != nullptr && own->is_array() ? json::strings(own->get_array())
-                                        : std::vector<std::string>();
+  const std::vector<std::string> mine = own != nullptr && own->is_array()
+                                            ? json::strings(own->get_array())
+                                            : std::vector<std::string>();
   std::vector<std::string> refused;
   for (const std::string& name : json::strings(names)) {
-    if (std::ranges::count(mine, name) == 0 && taken.contains(name)) refused.push_back(in_use(name));
+    if (std::ranges::count(mine, name) == 0 && taken.contains(name))
+      refused.push_back(in_use(name));
   }
   if (!refused.empty()) {
     const std::string all = join(refused, ", ");
@@ -145,8 +146,7 @@ void accept_names(json::value& definition, const std::vector<Object>& all, const
   Condition established{.reason = "InitialNamesAccepted",
                         .message = "the initial names have been accepted"};
   if (!names.good) {
-    established = {
-        .good = false, .reason = "NotAccepted", .message = "not all names are accepted"};
+    established = {.good = false, .reason = "NotAccepted", .message = "not all names are accepted"};
   }
   set_condition(definition, "Established", established, now);
 }

@@ -99,9 +99,10 @@ Result<json::value> scale_of(const ServedKind& kind, const json::value& stored) 
   kind.from_storage(shown);
   const std::string& path = kind.kind.scale->spec;
   if (kind.custom && follow(shown, path) == nullptr) {
-    return fail(Code::kInternal,
-                fmt::format("Internal error occurred: the spec replicas field \"{}\" does not exist",
-                            path));
+    return fail(
+        Code::kInternal,
+        fmt::format("Internal error occurred: the spec replicas field \"{}\" does not exist",
+                    path));
   }
   return read_scale(kind, shown);
 }
@@ -133,8 +134,7 @@ std::vector<Cause> check_scale(const ServedKind& kind, const json::value& object
   if (!n) return {};
   if (*n < 0) return {invalid_value(path, *n, "should be a non-negative integer")};
   if (*n > INT32_MAX) {
-    return {invalid_value(path, *n,
-                          fmt::format("should be less than or equal to {}", INT32_MAX))};
+    return {invalid_value(path, *n, fmt::format("should be less than or equal to {}", INT32_MAX))};
   }
   return {};
 }

@@ -7,7 +7,9 @@ namespace {
 
 constexpr std::string_view kDeployments = "/apis/apps/v1/namespaces/default/deployments";
 
-std::string deployments(std::string_view rest = "") { return std::string(kDeployments) + std::string(rest); }
+std::string deployments(std::string_view rest = "") {
+  return std::string(kDeployments) + std::string(rest);
+}
 
 std::string deployment() {
   return R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{)"
@@ -53,17 +55,16 @@ TEST(Scale, WritesTheObject) {
 TEST(Scale, CanBePatched) {
   World w;
   ASSERT_EQ(w.call("POST", deployments(), deployment()).first, 201);
-  for (const std::string type : {"application/merge-patch+json",
-                                 "application/strategic-merge-patch+json"}) {
+  for (const std::string type :
+       {"application/merge-patch+json", "application/strategic-merge-patch+json"}) {
     const auto [code, answer] =
         w.call("PATCH", deployments("/web/scale"), R"({"spec":{"replicas":7}})", type);
     EXPECT_EQ(code, 200) << json::serialize(answer);
     EXPECT_EQ(json::get_int(answer, {"spec", "replicas"}), 7);
   }
-  const auto [code, answer] =
-      w.call("PATCH", deployments("/web/scale"),
-             R"([{"op":"replace","path":"/spec/replicas","value":3}])",
-             "application/json-patch+json");
+  const auto [code, answer] = w.call("PATCH", deployments("/web/scale"),
+                                     R"([{"op":"replace","path":"/spec/replicas","value":3}])",
+                                     "application/json-patch+json");
   EXPECT_EQ(code, 200);
   EXPECT_EQ(json::get_int(answer, {"spec", "replicas"}), 3);
 }
@@ -82,10 +83,10 @@ TEST(Scale, RefusesWhatDoesNotFit) {
                    scale(R"({"replicas":1})", R"(,"resourceVersion":"1")"))
                 .first,
             409);
-  EXPECT_EQ(w.call("PUT", deployments("/web/scale"),
-                   scale(R"({"replicas":1})", R"(,"uid":"another")"))
-                .first,
-            409);
+  EXPECT_EQ(
+      w.call("PUT", deployments("/web/scale"), scale(R"({"replicas":1})", R"(,"uid":"another")"))
+          .first,
+      409);
   EXPECT_EQ(w.call("PUT", deployments("/none/scale"),
                    R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"none"}})")
                 .first,
@@ -131,15 +132,16 @@ TEST(Scale, OfCustomObjects) {
   ASSERT_EQ(w.call("POST", fleets, fleet("{}")).first, 201);
   const auto [none, said] = w.call("GET", fleets + "/web/scale");
   EXPECT_EQ(none, 500);
-  EXPECT_EQ(json::get_string(said, {"message"}),
-            "Internal error occurred: the spec replicas field \".spec.ships.count\" does not exist");
+  EXPECT_EQ(
+      json::get_string(said, {"message"}),
+      "Internal error occurred: the spec replicas field \".spec.ships.count\" does not exist");
   const auto [code, answer] = w.call("PUT", fleets + "/web/scale", scale(R"({"replicas":4})"));
   EXPECT_EQ(code, 200) << json::serialize(answer);
   EXPECT_EQ(json::get_int(answer, {"spec", "replicas"}), 4);
   const auto object = w.call("GET", fleets + "/web").second;
   EXPECT_EQ(json::get_int(object, {"spec", "ships", "count"}), 4);
-  ASSERT_EQ(w.call("PATCH", fleets + "/web/status",
-                   R"({"status":{"count":3,"selector":"a=b"}})", "application/merge-patch+json")
+  ASSERT_EQ(w.call("PATCH", fleets + "/web/status", R"({"status":{"count":3,"selector":"a=b"}})",
+                   "application/merge-patch+json")
                 .first,
             200);
   const auto shown = w.call("GET", fleets + "/web/scale").second;

@@ -105,11 +105,17 @@ Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object
 }
 
 std::vector<Cause> SchemaGate::validate(const ServedKind& kind, const json::value& object,
-                                        const json::value* old,
-                                        std::string_view subresource) const {
-  if (kind.custom && subresource != "status") return check_scale(kind, object);
-  if (kind.kind.validate == nullptr) return {};
-  return kind.kind.validate(object, {.old = old, .subresource = subresource});
+                                        const api::Admission& context,
+                                        std::vector<std::string>& warnings) const {
+  std::vector<Cause> causes;
+  if (kind.custom && context.subresource != "status") causes = check_scale(kind, object);
+  if (kind.kind.validate != nullptr) causes = kind.kind.validate(object, context);
+  if (causes.empty() && kind.kind.warnings != nullptr) {
+    for (std::string& warning : kind.kind.warnings(object, context)) {
+      warnings.push_back(std::move(warning));
+    }
+  }
+  return causes;
 }
 
 Result<json::value> SchemaGate::patch(const ServedKind& kind, PatchType type,

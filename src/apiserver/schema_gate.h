@@ -30,9 +30,10 @@ class SchemaGate {
   void complete(const ServedKind& kind, json::value& object) const;
   // By the schema: 400 where a built-in kind cannot be decoded, 422 where a rule is broken.
   Result<void> check(const ServedKind& kind, const json::value& object) const;
-  // By the kind's own rules; `old` is null on create.
+  // By the kind's own rules; adds what the client should be told of a good object.
   std::vector<Cause> validate(const ServedKind& kind, const json::value& object,
-                              const json::value* old, std::string_view subresource) const;
+                              const api::Admission& context,
+                              std::vector<std::string>& warnings) const;
   Result<json::value> patch(const ServedKind& kind, PatchType type, const json::value& object,
                             const json::value& patch) const;
   // The object as this view of its kind is written by a Kubernetes server.

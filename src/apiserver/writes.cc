@@ -12,6 +12,12 @@ store::Key key_of(const WriteRequest& request) {
   return {.resource = request.kind->storage_key(), .ns = request.ns, .name = request.name};
 }
 
+json::value user_info(const Identity& user) {
+  json::array groups;
+  for (const std::string& group : user.groups) groups.emplace_back(json::string(group));
+  return json::object{{"username", user.user}, {"groups", std::move(groups)}};
+}
+
 bool has_finalizers(const json::value& object) {
   return !json::get_array(object, {"metadata", "finalizers"}).empty();
 }

@@ -128,6 +128,8 @@ void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
 // Which names of a definition are its own, by the definitions of its group (with itself, where it
 // is stored), and whether it is served.
 void accept_names(json::value& definition, const std::vector<Object>& all, const std::string& now);
+// username and groups, as authentication.k8s.io tells them.
+json::value user_info(const Identity& user);
 bool has_finalizers(const json::value& object);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
 // namespace by its own list of finalizers.

@@ -54,8 +54,9 @@ TEST(Service, Defaults) {
   EXPECT_EQ(json::serialize(defaulted(service_kind(),
                                       R"({"spec":{"clusterIP":"None","ports":[{"port":80}]}})")),
             R"({"spec":{"clusterIP":"None","ports":[{"port":80,"protocol":"TCP","targetPort":80}],)"
-            R"("type":"ClusterIP","sessionAffinity":"None","internalTrafficPolicy":"Cluster",)"
-            R"("clusterIPs":["None"]}})");
+            R"("sessionAffinity":"None","type":"ClusterIP","internalTrafficPolicy":"Cluster",)"
+            R"("clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"],)"
+            R"("ipFamilyPolicy":"RequireDualStack"}})");
 }
 
 TEST(Service, Rules) {
@@ -65,17 +66,28 @@ TEST(Service, Rules) {
   EXPECT_EQ(complaints(service_kind(),
                        R"({"spec":{"type":"Best","ports":[{"port":0},{"port":1,"name":"a"},
                            {"port":1,"name":"a","protocol":"X"}]}})"),
-            (Lines{R"(spec.type: Unsupported value: "Best": supported values: "ClusterIP", )"
-                   R"("ExternalName", "LoadBalancer", "NodePort")",
-                   "spec.ports[0].name: Required value",
+            (Lines{"spec.ports[0].name: Required value",
                    "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+                   "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, "
+                   "inclusive",
                    R"(spec.ports[2].name: Duplicate value: "a")",
                    R"(spec.ports[2].protocol: Unsupported value: "X": supported values: "SCTP", )"
-                   R"("TCP", "UDP")"}));
+                   R"("TCP", "UDP")",
+                   R"(spec.type: Unsupported value: "Best": supported values: "ClusterIP", )"
+                   R"("ExternalName", "LoadBalancer", "NodePort")"}));
   const json::value old = parsed(R"({"spec":{"clusterIP":"10.0.0.1"}})");
   EXPECT_EQ(
       complaints(service_kind(), R"({"spec":{"clusterIP":"10.0.0.2","ports":[{"port":1}]}})", &old),
       Lines{R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set)"});
+  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"type":"ExternalName","ports":[]}})"),
+            Lines{"spec.externalName: Required value"});
+  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"clusterIP":"None","sessionAffinity":"Some",
+    "externalTrafficPolicy":"Local","ports":[{"port":1,"nodePort":2}]}})"),
+            (Lines{R"(spec.sessionAffinity: Unsupported value: "Some": supported values: )"
+                   R"("ClientIP", "None")",
+                   "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+                   R"(spec.externalTrafficPolicy: Invalid value: "Local": may only be set for )"
+                   "externally-accessible services"}));
 }
 
 TEST(Service, Cells) {
