@@ -5,7 +5,6 @@
 #include "api/meta.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/apply/managed.h"
-#include "apiserver/apply/managed.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 #include "base/limits.h"

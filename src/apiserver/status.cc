@@ -35,8 +35,10 @@ Error about(Code code, const api::Resource& resource, std::string_view name, std
 }  // namespace
 
 json::object status_body(const Error& error) {
-  json::object body{{"kind", "Status"},           {"apiVersion", "v1"},
-                    {"metadata", json::object()}, {"status", "Failure"},
+  json::object body{{"kind", "Status"},
+                    {"apiVersion", "v1"},
+                    {"metadata", json::object()},
+                    {"status", "Failure"},
                     {"message", error.message}};
   if (!reason(error.code).empty()) body["reason"] = reason(error.code);
   json::object details = details_of(error);
