@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export SKIFF_LAUNCHER ?= $(shell command -v ccache 2>/dev/null)
 
-.PHONY: help setup build demo test test-all test-cluster bench format tidy release clean
+.PHONY: help setup build demo test test-all test-cluster fuzz bench format tidy release clean
 
 help:
 	@echo "make demo      build, start Skiff, train on several workers, kill it in the middle, go on"
@@ -10,6 +10,7 @@ help:
 	@echo "make test-all  adds the heavy groups: real clients on ASan, crashes, planted bugs, test-cluster"
 	@echo "make test-cluster  beside a real kube-apiserver: the same requests to both, our controllers on it,"
 	@echo "               upstream's conformance specs on ours"
+	@echo "make fuzz      fuzzers on everything that parses, five minutes each"
 	@echo "make build     leaves the binary at build/skiff"
 	@echo "make bench     figures of docs/benchmarks.md"
 	@echo "make format | tidy | release | clean"
@@ -33,6 +34,9 @@ test-all: setup
 
 test-cluster: setup
 	@tools/test build cluster conformance
+
+fuzz: setup
+	@tools/fuzz
 
 bench: build
 	@tools/bench

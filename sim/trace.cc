@@ -17,6 +17,7 @@ std::string_view word(client::Verb verb) {
       return "updates";
     case client::Verb::kMergePatch:
     case client::Verb::kJsonPatch:
+    case client::Verb::kApply:
       return "patches";
     case client::Verb::kDelete:
       return "deletes";

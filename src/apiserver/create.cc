@@ -4,6 +4,8 @@
 
 #include "api/meta.h"
 #include "apiserver/admission/admission.h"
+#include "apiserver/apply/managed.h"
+#include "apiserver/apply/managed.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 #include "base/limits.h"
@@ -75,6 +77,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   }
 
   Outcome outcome{.status = 201};
+  json::value sent = take_managed(object);
   SKIFF_TRY(check_unknown(request, object, outcome.warnings));
   SKIFF_TRY(choose_name(txn, request, object));
   json::object& metadata = json::make_object(object, {"metadata"});
@@ -88,6 +91,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_generation) metadata["generation"] = 1;
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
+  record_owners(request, nullptr, std::move(sent), object);
   if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
   prepare_new(kind, object, now);
   if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, object, nullptr));

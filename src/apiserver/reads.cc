@@ -119,7 +119,7 @@ std::string list_head(const View& view, store::Revision revision, const std::str
   return text + (view.wanted.shape == Shape::kTable ? ",\"rows\":[" : ",\"items\":[");
 }
 
-// What is absent now as it was at `revision`; null where it was absent then too. kExpired where
+// What has changed since `revision`, as it was then; null where it was absent. kExpired where
 // history does not reach back so far.
 Result<store::EntryPtr> entry_at(const store::Store& store, const store::Key& key,
                                  store::Revision revision) {
@@ -285,8 +285,10 @@ http::Response get_object(const store::Store& store, const View& view, const sto
   }
   const store::Revision visible = store.visible();
   store::EntryPtr entry = store.get(key);
-  if (!entry) {
-    // Its removal may still be lost: until it is on disk the object is there.
+  // A change that the disk takes in a moment is waited for; but not for a disk that is full.
+  const bool stuck = entry && entry->revision() > visible && !store.stats().refusing.empty();
+  if (!entry || stuck) {
+    // Its change or removal may still be lost: until that is on disk the object is as it was.
     auto was = entry_at(store, key, visible);
     if (!was) {
       http::Response response = error_response(not_found(view.kind->resource(), key.name));

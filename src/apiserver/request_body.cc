@@ -66,14 +66,11 @@ Result<PatchType> patch_type(const http::Request& request, const ServedKind& kin
   if (type == "application/strategic-merge-patch+json" && !kind.custom) {
     return PatchType::kStrategic;
   }
-  if (type.starts_with("application/apply-patch")) {
-    return fail(Code::kUnsupportedMediaType,
-                "server-side apply is not served here; use kubectl apply without --server-side, or "
-                "a merge patch");
-  }
+  if (type == "application/apply-patch+yaml") return PatchType::kApply;
   return fail(Code::kUnsupportedMediaType,
               fmt::format("the body of the request was in an unknown format - accepted media types "
-                          "include: application/json-patch+json, application/merge-patch+json{}",
+                          "include: application/json-patch+json, application/merge-patch+json{}, "
+                          "application/apply-patch+yaml",
                           kind.custom ? "" : ", application/strategic-merge-patch+json"));
 }
 

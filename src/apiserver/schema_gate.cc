@@ -77,6 +77,25 @@ void SchemaGate::complete(const ServedKind& kind, json::value& object) const {
   if (schema) schema::complete(registry_, *schema, object);
 }
 
+void SchemaGate::complete_view(const ServedKind& kind, json::value& object) const {
+  if (const schema::SchemaPtr schema = schema_of(kind)) {
+    schema::complete(registry_, *schema, object);
+  }
+}
+
+const json::value& SchemaGate::blank(const ServedKind& kind) const {
+  // Custom kinds share an empty name and an empty object.
+  const std::string_view name = kind.custom ? std::string_view() : kind.kind.schema;
+  const std::lock_guard lock(blanks_lock_);
+  auto at = blanks_.find(name);
+  if (at == blanks_.end()) {
+    json::value object = json::object();
+    if (!name.empty()) complete_view(kind, object);
+    at = blanks_.emplace(std::string(name), std::move(object)).first;
+  }
+  return at->second;
+}
+
 Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object) const {
   const schema::SchemaPtr schema = schema_of(kind);
   if (!schema) return {};

@@ -2,6 +2,8 @@
 // rules are checked. The one place where the API server meets schema/.
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -9,10 +11,11 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "schema/registry.h"
+#include "schema/typed_fields.h"
 
 namespace skiff::apiserver {
 
-enum class PatchType { kJson, kMerge, kStrategic };
+enum class PatchType { kJson, kMerge, kStrategic, kApply };
 
 class SchemaGate {
  public:
@@ -32,6 +35,13 @@ class SchemaGate {
                               const json::value* old, std::string_view subresource) const;
   Result<json::value> patch(const ServedKind& kind, PatchType type, const json::value& object,
                             const json::value& patch) const;
+  // The object as this view of its kind is written by a Kubernetes server.
+  void complete_view(const ServedKind& kind, json::value& object) const;
+  // What an object of the kind has before anything is put into it: nobody comes to own a Pod's
+  // `spec` by filling it, since it was there; in a custom object it was not.
+  const json::value& blank(const ServedKind& kind) const;
+  // What server-side apply sees of objects of the kind.
+  schema::TypedFields fields(const ServedKind& kind) const { return {registry_, schema_of(kind)}; }
   // The schemas an OpenAPI document needs for the kind, by name. `name` becomes the kind's own.
   json::object components(const ServedKind& kind, std::string& name) const;
 
@@ -39,6 +49,8 @@ class SchemaGate {
   schema::SchemaPtr schema_of(const ServedKind& kind) const;  // null: anything goes
 
   const schema::Registry& registry_;
+  mutable std::mutex blanks_lock_;
+  mutable std::map<std::string, json::value, std::less<>> blanks_;  // by schema; never change
 };
 
 }  // namespace skiff::apiserver

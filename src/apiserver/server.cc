@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/admission/service_addresses.h"
 #include "apiserver/discovery.h"
 #include "apiserver/logs.h"
 #include "apiserver/request_body.h"
@@ -94,6 +95,7 @@ void Server::load_kinds() {
 }
 
 Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {
+  release_service_addresses(txn);
   SKIFF_ASSIGN(const store::Revision revision, txn.commit(sync));
   if (txn.touched(kCrdKey)) load_kinds();
   return revision;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/meta.h"
+#include "apiserver/apply/apply_body.h"
 #include "apiserver/request_body.h"
 #include "apiserver/server.h"
 #include "apiserver/status.h"
@@ -36,6 +37,7 @@ store::Sync sync_of(const ServedKind& kind) {
 }
 
 PatchType patch_of(client::Verb verb) {
+  if (verb == client::Verb::kApply) return PatchType::kApply;
   return verb == client::Verb::kJsonPatch ? PatchType::kJson : PatchType::kMerge;
 }
 
@@ -63,9 +65,6 @@ Result<WriteRequest> from_client(const KindTable& kinds, const client::Write& wr
                 fmt::format("{} of {} in {} is not served", verb_name(verb_of(write.verb)), r.key(),
                             r.api_version()));
   }
-  if (write.verb == client::Verb::kApply) {
-    return fail(Code::kUnsupportedMediaType, "server-side apply is not served in process");
-  }
   WriteRequest request{.verb = verb_of(write.verb),
                        .kind = kind,
                        .ns = write.ns,
@@ -73,11 +72,12 @@ Result<WriteRequest> from_client(const KindTable& kinds, const client::Write& wr
                        .subresource = write.subresource,
                        .body = write.body,
                        .patch = patch_of(write.verb),
+                       .force = write.force,
                        .uid = write.uid,
                        .resource_version = write.resource_version,
                        .validation = FieldValidation::kIgnore,
                        .user = {.user = "system:skiff", .groups = {std::string(kMasters)}},
-                       .manager = "skiff"};
+                       .manager = write.field_manager.empty() ? "skiff" : write.field_manager};
   if (request.verb == Verb::kDelete) {
     SKIFF_TRY(read_delete_options(write.body, http::Url(), request));
     request.body = nullptr;
@@ -124,6 +124,11 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
   if (write.manager.empty()) write.manager = default_manager(request);
   if (route.verb == Verb::kPatch) {
     SKIFF_ASSIGN(write.patch, patch_type(request, kind));
+    SKIFF_TRY(read_patch_options(url, write));
+    if (write.patch == PatchType::kApply) {
+      SKIFF_TRY(read_apply_body(request, write));
+      return write;
+    }
   }
   SKIFF_ASSIGN(json::value body, parse_body(request));
   if (route.verb == Verb::kDelete || route.verb == Verb::kDeleteCollection) {

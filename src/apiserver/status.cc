@@ -37,7 +37,8 @@ Error about(Code code, const api::Resource& resource, std::string_view name, std
 json::object status_body(const Error& error) {
   json::object body{{"kind", "Status"},           {"apiVersion", "v1"},
                     {"metadata", json::object()}, {"status", "Failure"},
-                    {"message", error.message},   {"reason", reason(error.code)}};
+                    {"message", error.message}};
+  if (!reason(error.code).empty()) body["reason"] = reason(error.code);
   json::object details = details_of(error);
   if (!details.empty()) body["details"] = std::move(details);
   body["code"] = http_code(error.code);

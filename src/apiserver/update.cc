@@ -4,6 +4,7 @@
 
 #include "api/meta.h"
 #include "apiserver/admission/admission.h"
+#include "apiserver/apply/tracking.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 
@@ -114,6 +115,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                              given, api::uid(old))));
   }
   Outcome outcome{.key = key_of(request)};
+  json::value sent = take_managed(next);
   SKIFF_TRY(check_unknown(request, next, outcome.warnings));
   json::object& root = next.get_object();
   json::value room;
@@ -122,6 +124,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   if (request.subresource == "status") {
     // Only the status is taken from what the client sent.
     json::value whole = shown;
+    take_managed(whole);
     copy_member(whole.as_object(), root, "status");
     next = std::move(whole);
   } else {
@@ -131,6 +134,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     if (kind.kind.has_status) copy_member(root, shown.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
+  record_owners(request, &shown, std::move(sent), next);
   if (request.subresource.empty()) {
     if (kind.kind.prepare != nullptr) kind.kind.prepare(next, &old);
     follow_spec(kind, next);
@@ -160,7 +164,8 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                       std::back_inserter(outcome.warnings));
   }
   SKIFF_TRY(approve(admission, outcome.warnings));
-  if (next == old) return outcome;  // an answer, but no write and no event
+  // An answer, but no write and no event.
+  if (next == old || (request.applied && same_but_times(next, old))) return outcome;
   if (request.subresource != "status" && kind.kind.has_generation &&
       spec_changed(kind, old, next)) {
     const std::int64_t generation = json::get_int(old, {"metadata", "generation"}).value_or(0);

@@ -32,6 +32,9 @@ Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
   if (hooks_.answer) {
     if (auto answered = hooks_.answer(request)) return std::move(*answered);
   }
+  if (request.verb == Verb::kPatch && request.patch == PatchType::kApply) {
+    return apply(txn, request);
+  }
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
   switch (request.verb) {
@@ -85,8 +88,6 @@ Result<void> match_body(const WriteRequest& request, json::value& object) {
   json::object& metadata = json::make_object(root, {"metadata"});
   if (!request.ns.empty()) metadata["namespace"] = request.ns;
   if (!request.name.empty()) metadata["name"] = request.name;
-  // Field ownership is not tracked, so nothing may claim it is.
-  metadata.erase("managedFields");
   metadata.erase("selfLink");
   return {};
 }

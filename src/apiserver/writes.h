@@ -34,12 +34,15 @@ struct WriteRequest {
   std::string subresource = {};
   json::value body = {};  // object or patch
   PatchType patch = PatchType::kMerge;
+  bool force = false;    // kApply: take fields that others own
+  bool applied = false;  // the managedFields of the body are what an apply has made of them
   DeleteOptions remove = {};
   // Preconditions besides those that the body carries.
   std::string uid = {};
   std::string resource_version = {};
   FieldValidation validation = FieldValidation::kWarn;
   std::vector<std::string> duplicated = {};  // paths of keys that the body gives twice
+  std::vector<std::string> warnings = {};    // about the body, found while reading it
   bool dry_run = false;
   // Who asks, and the name under which their fields are managed: ?fieldManager=, else what the
   // User-Agent says before its first slash.
@@ -80,6 +83,7 @@ class Writes {
   Result<Outcome> create(Transaction& txn, const WriteRequest& request);
   Result<Outcome> update(Transaction& txn, const WriteRequest& request);
   Result<Outcome> patch(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> apply(Transaction& txn, const WriteRequest& request);
   Result<Outcome> remove(Transaction& txn, const WriteRequest& request);
   Result<Outcome> bind(Transaction& txn, const WriteRequest& request);
   Result<Outcome> finalize(Transaction& txn, const WriteRequest& request);
@@ -88,6 +92,9 @@ class Writes {
   // and removal where the last finalizer of a deleted object goes.
   Result<Outcome> replace(Transaction& txn, const WriteRequest& request, const json::value& old,
                           json::value next);
+  // metadata.managedFields of what is about to be written; `sent` is what the body said of them.
+  void record_owners(const WriteRequest& request, const json::value* old, json::value sent,
+                     json::value& next) const;
   Result<void> choose_name(Transaction& txn, const WriteRequest& request, json::value& object);
   Result<void> check_unknown(const WriteRequest& request, json::value& object,
                              std::vector<std::string>& warnings) const;

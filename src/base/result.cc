@@ -26,6 +26,7 @@ constexpr std::array kRows{
     Row{Code::kInvalid, 422, "Invalid"},
     Row{Code::kTooManyRequests, 429, "TooManyRequests"},
     Row{Code::kInternal, 500, "InternalError"},
+    Row{Code::kUnknown, 500, ""},
     Row{Code::kServiceUnavailable, 503, "ServiceUnavailable"},
     Row{Code::kTimeout, 504, "Timeout"},
 };
@@ -45,7 +46,7 @@ std::string_view reason(Code code) { return row(code).reason; }
 
 Code code_from_status(int http_status, std::string_view reason) {
   for (const Row& r : kRows) {
-    if (r.reason == reason) return r.code;
+    if (r.reason == reason && !reason.empty()) return r.code;
   }
   if (reason == "Gone") return Code::kExpired;
   for (const Row& r : kRows) {

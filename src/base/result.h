@@ -27,6 +27,7 @@ enum class Code {
   kInvalid,
   kTooManyRequests,
   kInternal,
+  kUnknown,  // 500 for which Kubernetes gives no reason
   kServiceUnavailable,
   kTimeout,
 };

@@ -54,7 +54,9 @@ Extent measure(const json::value& v) {
 
 class Reader {
  public:
-  explicit Reader(std::string_view text) {
+  // Without `doubled`, a key given twice is an error.
+  explicit Reader(std::string_view text, std::vector<std::string>* doubled = nullptr)
+      : doubled_(doubled) {
     yaml_parser_initialize(&parser_);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
@@ -175,7 +177,13 @@ class Reader {
       SKIFF_ASSIGN(json::value value, node(value_event, depth + 1));
       if (merge) {
         SKIFF_TRY(collect(std::move(value), value_event.line(), merges));
-      } else if (!out.emplace(key, std::move(value)).second) {
+      } else if (!out.contains(key)) {
+        out.emplace(key, std::move(value));
+      } else if (doubled_ != nullptr) {
+        doubled_->push_back(
+            fmt::format("line {}: key \"{}\" already set in map", event.line(), key));
+        out[key] = std::move(value);
+      } else {
         return bad(event.line(), fmt::format("key \"{}\" is already set in this map", key));
       }
     }
@@ -219,6 +227,7 @@ class Reader {
   }
 
   yaml_parser_t parser_{};
+  std::vector<std::string>* doubled_;
   std::map<std::string, Anchor, std::less<>> anchors_;
   std::size_t nodes_ = 0;
 };
@@ -229,14 +238,27 @@ Result<std::vector<json::value>> parse_all(std::string_view text) {
   return Reader(text).documents();
 }
 
-Result<json::value> parse(std::string_view text) {
-  SKIFF_ASSIGN(std::vector<json::value> documents, parse_all(text));
+namespace {
+
+Result<json::value> only(std::vector<json::value> documents) {
   if (documents.empty()) return json::value(nullptr);
   if (documents.size() > 1) {
     return fail(Code::kBadRequest,
                 fmt::format("expected one YAML document, found {}", documents.size()));
   }
   return std::move(documents.front());
+}
+
+}  // namespace
+
+Result<json::value> parse(std::string_view text) {
+  SKIFF_ASSIGN(std::vector<json::value> documents, parse_all(text));
+  return only(std::move(documents));
+}
+
+Result<json::value> parse_lenient(std::string_view text, std::vector<std::string>& doubled) {
+  SKIFF_ASSIGN(std::vector<json::value> documents, Reader(text, &doubled).documents());
+  return only(std::move(documents));
 }
 
 }  // namespace skiff::yaml

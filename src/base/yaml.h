@@ -20,6 +20,10 @@ Result<std::vector<json::value>> parse_all(std::string_view text);
 // Exactly one document, or null for a text without any.
 Result<json::value> parse(std::string_view text);
 
+// As parse(), but of a key given twice the last counts; `doubled` says of each where it stands:
+// line 7: key "a" already set in map
+Result<json::value> parse_lenient(std::string_view text, std::vector<std::string>& doubled);
+
 // Block style, keys in their stored order, ends with a line end.
 std::string serialize(const json::value& v);
 
