@@ -37,6 +37,7 @@ std::vector<Kind> all_kinds() {
   std::vector<Kind> out;
   for (const auto group : {
            core_kinds,
+           question_kinds,
            events_kinds,
            apps_kinds,
            batch_kinds,
