@@ -87,6 +87,7 @@ void Collector::upsert(const store::Entry& entry) {
       erase(key);
     } else {
       expiries_.erase({before->second.expires, key});
+      count_out(key, before->second);
       for (const Owner& old : before->second.owners) {
         forget_dependent(key, old);
         const auto kept = std::ranges::find(node.owners, old.uid, &Owner::uid);
@@ -102,6 +103,7 @@ void Collector::upsert(const store::Entry& entry) {
   by_uid_[node.uid] = key;
   for (const Owner& owner : node.owners) dependents_[owner.uid].insert(key);
   if (node.expires != Time::max()) expiries_.insert({node.expires, key});
+  count_in(key, node);
   nodes_[key] = std::move(node);
   dirty_.insert(key);
 }
@@ -111,6 +113,7 @@ void Collector::erase(const store::Key& key) {
   if (found == nodes_.end()) return;
   const Node node = std::move(found->second);
   nodes_.erase(found);
+  count_out(key, node);
   by_uid_.erase(node.uid);
   expiries_.erase({node.expires, key});
   for (const Owner& owner : node.owners) forget_dependent(key, owner);

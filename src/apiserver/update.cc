@@ -117,6 +117,10 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     json::value whole = old;
     copy_member(whole.as_object(), root, "status");
     next = std::move(whole);
+  } else if (request.subresource == "ephemeralcontainers" || request.subresource == "resize") {
+    json::value whole = old;
+    take_pod_part(request.subresource, next, whole);
+    next = std::move(whole);
   } else {
     json::object& metadata = json::make_object(root, {"metadata"});
     const json::object& before = json::get_object(old, {"metadata"});

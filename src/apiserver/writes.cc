@@ -31,6 +31,7 @@ std::string Writes::new_suffix() {
 Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
+  if (request.subresource == "eviction") return evict(txn, request);
   switch (request.verb) {
     case Verb::kCreate:
       return create(txn, request);

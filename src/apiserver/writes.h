@@ -69,6 +69,7 @@ class Writes {
   Result<Outcome> remove(Transaction& txn, const WriteRequest& request);
   Result<Outcome> bind(Transaction& txn, const WriteRequest& request);
   Result<Outcome> finalize(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> evict(Transaction& txn, const WriteRequest& request);
 
   // Writes `next` over `old`: metadata rules, defaults, validation, generation, no-op detection,
   // and removal where the last finalizer of a deleted object goes.
@@ -98,6 +99,9 @@ Result<void> check_preconditions(const WriteRequest& request, const json::value&
 void prepare_new(const ServedKind& kind, json::value& object, const std::string& now);
 // What the server's part of the status follows from the spec on each update.
 void follow_spec(const ServedKind& kind, json::value& object);
+// Copies what a pod's sub-resource is about from what the client sent: the list of ephemeral
+// containers, or the resources of containers that `to` has too.
+void take_pod_part(std::string_view subresource, const json::value& from, json::value& to);
 bool has_finalizers(const json::value& object);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
 // namespace by its own list of finalizers.
