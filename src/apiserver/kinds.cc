@@ -117,6 +117,9 @@ std::vector<api::Subresource> subresources(const ServedKind& kind) {
 
 std::vector<std::string> verbs(const ServedKind& kind) {
   if (!kind.kind.verbs.empty()) return kind.kind.verbs;
+  if (kind.custom) {  // the real server's own order for them
+    return {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
+  }
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 

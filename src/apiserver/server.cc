@@ -178,6 +178,16 @@ http::Response Server::answer_resource(const http::Request& request, const http:
   const auto table = kinds();
   const ServedKind* kind = table->find(route.group, route.version, route.plural);
   if (auto refused = refuse_route(*table, kind, route, request)) return std::move(*refused);
+  http::Response response = answer_kind(request, url, route, identity, table, *kind);
+  if (!kind->kind.deprecation.empty()) add_warnings({kind->kind.deprecation}, response);
+  return response;
+}
+
+http::Response Server::answer_kind(const http::Request& request, const http::Url& url,
+                                   const Route& route, const Identity& identity,
+                                   const std::shared_ptr<const KindTable>& table,
+                                   const ServedKind& served) {
+  const ServedKind* kind = &served;
   if (mutates(route.verb)) return answer_write(request, url, *kind, route, identity);
   if (route.verb == Verb::kDeleteCollection) {
     return answer_delete_collection(request, url, *kind, route, identity);

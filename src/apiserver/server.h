@@ -84,6 +84,9 @@ class Server {
   http::Response dispatch(const http::Request& request, const http::Url& url);
   http::Response answer_resource(const http::Request& request, const http::Url& url,
                                  const Route& route, const Identity& identity);
+  http::Response answer_kind(const http::Request& request, const http::Url& url, const Route& route,
+                             const Identity& identity,
+                             const std::shared_ptr<const KindTable>& table, const ServedKind& kind);
   http::Response answer_path(const http::Request& request, const http::Url& url);
   http::Response answer_write(const http::Request& request, const http::Url& url,
                               const ServedKind& kind, const Route& route, const Identity& identity);

@@ -80,8 +80,10 @@ Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
   const std::string_view version = api::resource_version(next);
   if (version.empty() && request.resource_version.empty() &&
       !request.kind->kind.unconditional_update) {
+    api::Resource named = request.kind->resource();
+    named.kind = named.plural;  // the real server says the resource here
     return std::unexpected(
-        invalid(request.kind->resource(), request.name,
+        invalid(named, request.name,
                 {invalid_value("metadata.resourceVersion", 0, "must be specified for an update")}));
   }
   return replace(txn, request, *old, std::move(next));
@@ -109,6 +111,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     return std::unexpected(modified(resource, request.name));
   }
   if (const std::string_view given = api::uid(next); !given.empty() && given != api::uid(old)) {
+    if (request.verb == Verb::kPatch) return std::unexpected(uid_changed(request, given));
     return std::unexpected(
         conflict(resource, request.name,
                  fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
@@ -127,6 +130,10 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     json::value whole = shown;
     take_managed(whole);
     copy_member(whole.as_object(), root, "status");
+    next = std::move(whole);
+  } else if (request.subresource == "ephemeralcontainers" || request.subresource == "resize") {
+    json::value whole = old;
+    take_pod_part(request.subresource, next, whole);
     next = std::move(whole);
   } else {
     json::object& metadata = json::make_object(root, {"metadata"});

@@ -90,6 +90,7 @@ class Writes {
   Result<Outcome> bind(Transaction& txn, const WriteRequest& request);
   Result<Outcome> finalize(Transaction& txn, const WriteRequest& request);
   Result<Outcome> scale(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> evict(Transaction& txn, const WriteRequest& request);
 
   // Writes `next` over `old`: metadata rules, defaults, validation, generation, no-op detection,
   // and removal where the last finalizer of a deleted object goes.
@@ -130,6 +131,11 @@ void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
 void accept_names(json::value& definition, const std::vector<Object>& all, const std::string& now);
 // username and groups, as authentication.k8s.io tells them.
 json::value user_info(const Identity& user);
+// Copies what a pod's sub-resource is about from what the client sent: the list of ephemeral
+// containers, or the resources of containers that `to` has too.
+void take_pod_part(std::string_view subresource, const json::value& from, json::value& to);
+// A patch that would make it another object.
+Error uid_changed(const WriteRequest& request, std::string_view uid);
 bool has_finalizers(const json::value& object);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
 // namespace by its own list of finalizers.

@@ -104,23 +104,20 @@ json::array cells(const json::value& object, std::int64_t now_s) {
   return {json::string(endpoints_cell(object)), json::string(age_cell(object, now_s))};
 }
 
-std::vector<std::string> warnings(const json::value&, const Admission&) {
-  return {"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"};
-}
-
 }  // namespace
 
 Kind endpoints_kind() {
-  return {.resource = {"", "v1", "endpoints", "Endpoints", true},
-          .singular = "endpoints",
-          .short_names = {"ep"},
-          .has_generation = false,
-          .schema = "io.k8s.api.core.v1.Endpoints",
-          .columns = {{"Endpoints", "string"}, {"Age", "string"}},
-          .set_defaults = set_defaults,
-          .validate = validate,
-          .warnings = warnings,
-          .cells = cells};
+  return {
+      .resource = {"", "v1", "endpoints", "Endpoints", true},
+      .singular = "endpoints",
+      .short_names = {"ep"},
+      .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+      .has_generation = false,
+      .schema = "io.k8s.api.core.v1.Endpoints",
+      .columns = {{"Endpoints", "string"}, {"Age", "string"}},
+      .set_defaults = set_defaults,
+      .validate = validate,
+      .cells = cells};
 }
 
 }  // namespace skiff::api

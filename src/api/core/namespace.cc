@@ -8,13 +8,16 @@ namespace {
 
 constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
 
+// Once it is being deleted, an empty list of finalizers means that it may go.
+void prepare(json::value& object, const Admission&) {
+  if (!object.is_object() || deleting(object)) return;
+  json::object& spec = json::make_object(object, {"spec"});
+  const json::value* list = spec.if_contains("finalizers");
+  if (list == nullptr || list->is_null()) spec["finalizers"] = json::array{"kubernetes"};
+}
+
 void set_defaults(json::value& object) {
   if (!object.is_object()) return;
-  // Once it is being deleted, an empty list of finalizers means that it may go.
-  if (!deleting(object)) {
-    json::object& spec = json::make_object(object, {"spec"});
-    if (!spec.contains("finalizers")) spec["finalizers"] = json::array{"kubernetes"};
-  }
   if (const std::string_view n = name(object); !n.empty()) {
     json::set(object, {"metadata", "labels", kNameLabel}, json::string(n));
   }
@@ -34,6 +37,7 @@ Kind namespace_kind() {
   return {.resource = {"", "v1", "namespaces", "Namespace", false},
           .singular = "namespace",
           .short_names = {"ns"},
+          .returns_deleted = true,
           .has_status = true,
           .has_generation = false,
           .subresources = {{"finalize", "Namespace", {"update"}}},
@@ -43,6 +47,7 @@ Kind namespace_kind() {
           .columns = {{"Status", "string"}, {"Age", "string"}},
           .selectable = {"status.phase"},
           .set_defaults = set_defaults,
+          .prepare = prepare,
           .cells = cells};
 }
 

@@ -1,5 +1,7 @@
 #include "api/core/pod.h"
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "schema/causes.h"
 
@@ -16,10 +18,32 @@ void set_defaults(json::value& object) {
   status.emplace("qosClass", json::string(qos_class(object.get_object().at("spec"))));
 }
 
+// A debugger that was put into a pod stays as it is.
+std::vector<Cause> validate_ephemeral(const json::value& object, const json::value& old) {
+  std::vector<Cause> out;
+  const json::array& now = json::get_array(object, {"spec", "ephemeralContainers"});
+  for (const json::value& before : json::get_array(old, {"spec", "ephemeralContainers"})) {
+    const std::string name(json::get_string(before, {"name"}));
+    const auto same = [&](const json::value& c) { return json::get_string(c, {"name"}) == name; };
+    const auto found = std::find_if(now.begin(), now.end(), same);
+    if (found != now.end() && *found == before) continue;
+    out.push_back({.field = "spec.ephemeralContainers",
+                   .reason = "FieldValueForbidden",
+                   .message = "Forbidden: existing ephemeral containers \"" + name +
+                              "\" may not be " + (found == now.end() ? "removed" : "changed") +
+                              "\n"});
+  }
+  return out;
+}
+
 std::vector<Cause> validate(const json::value& object, const Admission& context) {
   static const json::value kNothing = json::object();
   const json::value* spec = json::find(object, {"spec"});
   if (spec == nullptr) spec = &kNothing;
+  if (context.subresource == "ephemeralcontainers") {
+    return validate_ephemeral(object, *context.old);
+  }
+  if (context.subresource == "resize") return validate_pod(object);
   // Sub-resources change what a plain update may not: binding sets the node.
   if (!context.subresource.empty()) return {};
   const json::value* old_spec =
@@ -53,7 +77,11 @@ Kind pod_kind() {
           .short_names = {"po"},
           .categories = {"all"},
           .has_status = true,
-          .subresources = {{"binding", "Binding", {"create"}}, {"log", "Pod", {"get"}}},
+          .subresources = {{"binding", "Binding", {"create"}},
+                           {"ephemeralcontainers", "Pod", {"get", "patch", "update"}},
+                           {"eviction", "Eviction", {"create"}, "policy", "v1"},
+                           {"log", "Pod", {"get"}},
+                           {"resize", "Pod", {"get", "patch", "update"}}},
           .schema = "io.k8s.api.core.v1.Pod",
           .columns = {{"Ready", "string"},
                       {"Status", "string"},

@@ -313,6 +313,7 @@ Kind resource_quota_kind() {
   return {.resource = {"", "v1", "resourcequotas", "ResourceQuota", true},
           .singular = "resourcequota",
           .short_names = {"quota"},
+          .returns_deleted = true,
           .has_status = true,
           .has_generation = false,
           .schema = "io.k8s.api.core.v1.ResourceQuota",

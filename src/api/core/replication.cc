@@ -120,6 +120,7 @@ std::optional<std::string> field_text(const json::value& object, std::string_vie
 Kind pod_template_kind() {
   return {.resource = {"", "v1", "podtemplates", "PodTemplate", true},
           .singular = "podtemplate",
+          .returns_deleted = true,
           .schema = "io.k8s.api.core.v1.PodTemplate",
           .columns = {{"Containers", "string"}, {"Images", "string"}, {"Pod Labels", "string"}},
           .set_defaults = default_pod_template,

@@ -67,7 +67,6 @@ void set_defaults(json::value& object) {
   if (type == "LoadBalancer") put(spec, "allocateLoadBalancerNodePorts", true);
   const std::string ip(json::get_string(object, {"spec", "clusterIP"}));
   if (!ip.empty()) put(spec, "clusterIPs", json::array{json::string(ip)});
-  if (!external) default_families(object, spec);
 }
 
 void check_port(const json::value& port, const std::string& path, bool several,
@@ -278,6 +277,10 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
 
 // A field that the client leaves out of an update stays what it was.
 void prepare(json::value& object, const Admission& context) {
+  if (object.is_object() && context.subresource.empty() &&
+      json::get_string(object, {"spec", "type"}) != "ExternalName") {
+    default_families(object, json::make_object(object, {"spec"}));
+  }
   if (context.old == nullptr || !context.subresource.empty() || !object.is_object()) return;
   if (json::get_string(object, {"spec", "type"}) == "ExternalName") return;
   json::object& spec = json::make_object(object, {"spec"});
@@ -330,6 +333,7 @@ Kind service_kind() {
           .singular = "service",
           .short_names = {"svc"},
           .categories = {"all"},
+          .returns_deleted = true,
           .has_status = true,
           .has_generation = false,
           .schema = "io.k8s.api.core.v1.Service",

@@ -171,6 +171,16 @@ void default_volume(json::value& object) {
   put(status, "phase", "Pending");
 }
 
+// When the phase last changed is told by the server.
+void prepare_volume(json::value& object, const Admission& context) {
+  const std::string phase(json::get_string(object, {"status", "phase"}));
+  const bool same =
+      context.old != nullptr && phase == json::get_string(*context.old, {"status", "phase"});
+  if (!same && !context.now.empty()) {
+    json::set(object, {"status", "lastPhaseTransitionTime"}, json::string(context.now));
+  }
+}
+
 // The part of a spec that tells where the volume is.
 json::object source_of(const json::value& object) {
   json::object out;
@@ -415,6 +425,7 @@ Kind persistent_volume_kind() {
   return {.resource = {"", "v1", "persistentvolumes", "PersistentVolume", false},
           .singular = "persistentvolume",
           .short_names = {"pv"},
+          .returns_deleted = true,
           .has_status = true,
           .has_generation = false,
           .schema = "io.k8s.api.core.v1.PersistentVolume",
@@ -429,6 +440,7 @@ Kind persistent_volume_kind() {
                       {"Age", "string"},
                       {"VolumeMode", "string", "", 1}},
           .set_defaults = default_volume,
+          .prepare = prepare_volume,
           .validate = validate_volume,
           .cells = volume_cells};
 }
@@ -437,6 +449,7 @@ Kind persistent_volume_claim_kind() {
   return {.resource = {"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true},
           .singular = "persistentvolumeclaim",
           .short_names = {"pvc"},
+          .returns_deleted = true,
           .has_status = true,
           .has_generation = false,
           .schema = "io.k8s.api.core.v1.PersistentVolumeClaim",

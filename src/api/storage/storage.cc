@@ -303,6 +303,7 @@ json::array attachment_cells(const json::value& object, std::int64_t now_s) {
 Kind kind(std::string plural, std::string name) {
   return {.resource = {"storage.k8s.io", "v1", std::move(plural), name, false},
           .singular = lower(name),
+          .returns_deleted = true,
           .has_generation = false,
           .schema = "io.k8s.api.storage.v1." + name};
 }

@@ -61,14 +61,6 @@ Result<void> check_body(const WriteRequest& request) {
   return {};
 }
 
-Error uid_changed(const WriteRequest& request, std::string_view uid) {
-  const Cause cause = invalid_value("metadata.uid", json::string(uid), "field is immutable");
-  Error error = invalid(request.kind->resource(), request.name, {cause});
-  // The real server finds it twice and says it once.
-  error.causes.push_back(cause);
-  return error;
-}
-
 Result<Outcome> with_warnings(const WriteRequest& request, Result<Outcome> outcome) {
   if (outcome) {
     outcome->warnings.insert(outcome->warnings.begin(), request.warnings.begin(),
@@ -78,6 +70,14 @@ Result<Outcome> with_warnings(const WriteRequest& request, Result<Outcome> outco
 }
 
 }  // namespace
+
+Error uid_changed(const WriteRequest& request, std::string_view uid) {
+  const Cause cause = invalid_value("metadata.uid", json::string(uid), "field is immutable");
+  Error error = invalid(request.kind->resource(), request.name, {cause});
+  // The real server finds it twice and says it once.
+  error.causes.push_back(cause);
+  return error;
+}
 
 void Writes::record_owners(const WriteRequest& request, const json::value* old, json::value sent,
                            json::value& next) const {
@@ -89,6 +89,8 @@ void Writes::record_owners(const WriteRequest& request, const json::value* old, 
   // object without them.
   json::value written = next;
   gate_.complete_view(*request.kind, written);
+  // Whoever makes an object does not own the status that the server gives it.
+  if (old == nullptr && request.kind->kind.has_status) written.as_object().erase("status");
   track_update(gate_,
                {.kind = *request.kind,
                 .subresource = request.subresource,
