@@ -76,8 +76,8 @@ struct Kind {
   bool has_status = false;  // status is a sub-resource: create and update leave it alone
   // metadata.generation counts changes of what the user wants. Some built-in kinds have none.
   bool has_generation = true;
-  bool annotations_count = false;  // for the generation, as if they were part of the spec
-  std::optional<ScalePaths> scale = {};        // scale is a sub-resource
+  bool annotations_count = false;        // for the generation, as if they were part of the spec
+  std::optional<ScalePaths> scale = {};  // scale is a sub-resource
   std::vector<Subresource> subresources = {};  // besides status and scale
   std::vector<std::string> verbs = {};         // empty: all eight
   std::string schema = {};  // name of its schema in schema::Registry; empty: anything goes

@@ -125,9 +125,9 @@ void check_column(const json::value& column, const std::string& path, Causes& ou
   const std::string_view format = json::get_string(column, {"format"});
   if (!format.empty() && !is_one_of(format, {"byte", "date", "date-time", "double", "float",
                                              "int32", "int64", "password"})) {
-    out.push_back(schema::invalid(
-        child(path, "format"), json::string(format),
-        "must be one of byte,date,date-time,double,float,int32,int64,password"));
+    out.push_back(
+        schema::invalid(child(path, "format"), json::string(format),
+                        "must be one of byte,date,date-time,double,float,int32,int64,password"));
   }
   const std::string_view json_path = json::get_string(column, {"jsonPath"});
   if (json_path.empty()) {
@@ -175,8 +175,8 @@ void check_subresources(const json::value& version, const std::string& path, Cau
 Result<const json::value*> follow(const json::value& root, std::string_view path) {
   const json::value* s = &root;
   if (!path.starts_with('.')) {
-    return fail(Code::kInvalid,
-                fmt::format("expected [ or . but got: {}", path.substr(0, path.find_first_of(".["))));
+    return fail(Code::kInvalid, fmt::format("expected [ or . but got: {}",
+                                            path.substr(0, path.find_first_of(".["))));
   }
   if (path.find('[') != path.npos) return fail(Code::kInvalid, "array notation is not allowed");
   for (const std::string_view step : split(path.substr(1), '.')) {
@@ -227,8 +227,8 @@ void check_schema(const json::value& version, const std::string& path, Causes& o
   const json::value* schema = json::find(version, {"schema", "openAPIV3Schema"});
   if (schema == nullptr) return;
   const json::value* status = json::find(version, {"subresources", "status"});
-  check_crd_schema(*schema, child(path, "openAPIV3Schema"),
-                   status != nullptr && !status->is_null(), out);
+  check_crd_schema(*schema, child(path, "openAPIV3Schema"), status != nullptr && !status->is_null(),
+                   out);
 }
 
 void check_deprecation(const json::value& version, const std::string& path, Causes& out) {
@@ -252,8 +252,7 @@ void check_versions(const json::value& spec, Causes& out) {
   const Shared shared = Shared::of(versions);
   for (std::size_t i = 0; i < versions.size(); ++i) {
     if (json::find(versions[i], {"schema", "openAPIV3Schema"}) == nullptr) {
-      out.push_back(
-          schema::required(child(child("spec.versions", i), "schema.openAPIV3Schema")));
+      out.push_back(schema::required(child(child("spec.versions", i), "schema.openAPIV3Schema")));
     }
   }
   std::size_t storage = 0;
@@ -302,8 +301,8 @@ void check_conversion(const json::value& spec, Causes& out) {
     out.push_back(schema::forbidden(child(path, "strategy"),
                                     "conversion webhooks are not served here; use None"));
   } else if (strategy != "None") {
-    out.push_back(schema::unsupported(child(path, "strategy"), json::string(strategy),
-                                      {"None", "Webhook"}));
+    out.push_back(
+        schema::unsupported(child(path, "strategy"), json::string(strategy), {"None", "Webhook"}));
   }
   if (strategy != "Webhook" && webhook != nullptr && !webhook->is_null()) {
     out.push_back(schema::forbidden(child(path, "webhookClientConfig"),
@@ -351,9 +350,8 @@ void check_stored(const json::value& object, Causes& out) {
   }
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const std::string_view name = json::get_string(stored[i], {});
-    const bool known = std::ranges::any_of(versions, [&](const json::value& v) {
-      return json::get_string(v, {"name"}) == name;
-    });
+    const bool known = std::ranges::any_of(
+        versions, [&](const json::value& v) { return json::get_string(v, {"name"}) == name; });
     if (known) continue;
     out.push_back(schema::invalid(
         child(path, i), stored[i],
@@ -422,10 +420,10 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   check_stored(object, out);
   check_approval(object, context.old, out);
   if (json::get_bool(spec, {"preserveUnknownFields"}).value_or(false)) {
-    out.push_back(schema::invalid(
-        "spec.preserveUnknownFields", true,
-        "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
-        "spec.versions[*].schema instead"));
+    out.push_back(
+        schema::invalid("spec.preserveUnknownFields", true,
+                        "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+                        "spec.versions[*].schema instead"));
   }
   return out;
 }
@@ -435,8 +433,9 @@ std::vector<std::string> warnings(const json::value& object, const Admission& co
   for (const json::value& version : json::get_array(object, {"spec", "versions"})) {
     const json::value* schema = json::find(version, {"schema", "openAPIV3Schema"});
     if (schema != nullptr && schema_mentions(*schema, "x-kubernetes-validations")) {
-      return {"x-kubernetes-validations: the rules are stored, but this server does not enforce "
-              "them yet"};
+      return {
+          "x-kubernetes-validations: the rules are stored, but this server does not enforce "
+          "them yet"};
     }
   }
   return {};

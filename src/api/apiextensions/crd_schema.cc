@@ -100,9 +100,8 @@ class OpenApiChecks {
       if (has(s, key)) refuse(path, key, fmt::format("{} is not supported", key));
     }
     if (type == "null") {
-      out_.push_back(
-          schema::forbidden(child(path, "type"),
-                            "type cannot be set to null, use nullable as an alternative"));
+      out_.push_back(schema::forbidden(
+          child(path, "type"), "type cannot be set to null, use nullable as an alternative"));
     }
     const json::value* items = json::find(s, {"items"});
     if (items != nullptr && items->is_array()) {
@@ -212,8 +211,7 @@ class OpenApiChecks {
     constexpr std::string_view kWhy =
         "must be atomic as item of a list with x-kubernetes-list-type=set";
     const json::value* list = json::find(items, {"x-kubernetes-list-type"});
-    if (type_of(items) == "array" && list != nullptr &&
-        json::get_string(*list, {}) != "atomic") {
+    if (type_of(items) == "array" && list != nullptr && json::get_string(*list, {}) != "atomic") {
       out_.push_back(schema::invalid(child(path, "items.x-kubernetes-list-type"), *list, kWhy));
     }
     if (type_of(items) == "object" &&
@@ -292,8 +290,7 @@ class OpenApiChecks {
 };
 
 // Every default fits the schema at its place and has nothing that would be pruned.
-void check_defaults(const json::value& s, const std::string& path, std::size_t depth,
-                    Causes& out) {
+void check_defaults(const json::value& s, const std::string& path, std::size_t depth, Causes& out) {
   if (!s.is_object() || depth > limits::kJsonDepth) return;
   static const schema::Registry kNone;
   if (has(s, "default")) {
@@ -367,8 +364,8 @@ bool schema_mentions(const json::value& s, std::string_view keyword) {
   }
   if (!s.is_object()) return false;
   if (has(s, keyword)) return true;
-  for (const std::string_view key : {"items", "additionalProperties", "not", "allOf", "anyOf",
-                                     "oneOf"}) {
+  for (const std::string_view key :
+       {"items", "additionalProperties", "not", "allOf", "anyOf", "oneOf"}) {
     const json::value* inner = json::find(s, {key});
     if (inner != nullptr && schema_mentions(*inner, keyword)) return true;
   }

@@ -52,7 +52,8 @@ TEST(Crd, NamesAndVersions) {
           .size(),
       7u);
   const Lines lines = complaints(
-      crd_kind(), R"({"metadata":{"name":"."},"spec":{"names":{"shortNames":["A"]},"versions":[]}})");
+      crd_kind(),
+      R"({"metadata":{"name":"."},"spec":{"names":{"shortNames":["A"]},"versions":[]}})");
   EXPECT_EQ(lines[0], "spec.group: Required value");
   EXPECT_EQ(lines[1], "spec.scope: Required value");
   EXPECT_EQ(lines[2],
@@ -66,7 +67,8 @@ TEST(Crd, NamesAndVersions) {
 TEST(Crd, SchemasAreStructural) {
   EXPECT_EQ(with_property("{}"),
             Lines{"p.type: Required value: must not be empty for specified object fields"});
-  EXPECT_EQ(with_property(R"({"type":"array"})"), Lines{"p.items: Required value: must be specified"});
+  EXPECT_EQ(with_property(R"({"type":"array"})"),
+            Lines{"p.items: Required value: must be specified"});
   EXPECT_EQ(with_property(R"({"type":"array","items":{}})"),
             Lines{"p.items.type: Required value: must not be empty for specified array items"});
   EXPECT_EQ(with_property(R"({"x-kubernetes-int-or-string":true})"), Lines{});
@@ -79,14 +81,16 @@ TEST(Crd, SchemasAreStructural) {
   EXPECT_EQ(with_schema(R"({"type":"object","allOf":[{"properties":{"a":{"minimum":1}}}]})"),
             Lines{"spec.validation.openAPIV3Schema.properties[a]: Required value: because it is "
                   "defined in spec.validation.openAPIV3Schema.allOf[0].properties[a]"});
-  EXPECT_EQ(with_schema(R"({"type":"string"})"),
-            Lines{R"(spec.validation.openAPIV3Schema.type: Invalid value: "string": must be object )"
-                  "at the root"});
-  EXPECT_EQ(with_schema(R"({"type":"object","properties":{"metadata":{"type":"object",)"
-                        R"("properties":{"labels":{"type":"object"}}}}})"),
-            Lines{"spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: must not specify "
-                  "anything other than name and generateName, but metadata is implicitly "
-                  "specified"});
+  EXPECT_EQ(
+      with_schema(R"({"type":"string"})"),
+      Lines{R"(spec.validation.openAPIV3Schema.type: Invalid value: "string": must be object )"
+            "at the root"});
+  EXPECT_EQ(
+      with_schema(R"({"type":"object","properties":{"metadata":{"type":"object",)"
+                  R"("properties":{"labels":{"type":"object"}}}}})"),
+      Lines{"spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: must not specify "
+            "anything other than name and generateName, but metadata is implicitly "
+            "specified"});
   EXPECT_EQ(with_property(R"({"type":"object","x-kubernetes-embedded-resource":true})"),
             Lines{"p.properties: Required value: must not be empty if "
                   "x-kubernetes-embedded-resource is true without "
@@ -98,10 +102,11 @@ TEST(Crd, SchemasUseWhatIsSupported) {
   EXPECT_EQ(with_property(R"({"type":"array","items":{"type":"string"},"uniqueItems":true})"),
             Lines{"p.uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime "
                   "complexity becomes quadratic"});
-  EXPECT_EQ(with_property(R"({"type":"object","properties":{"a":{"type":"string"}},)"
-                          R"("additionalProperties":{"type":"string"}})"),
-            Lines{"p.additionalProperties: Forbidden: additionalProperties and properties are mutual "
-                  "exclusive"});
+  EXPECT_EQ(
+      with_property(R"({"type":"object","properties":{"a":{"type":"string"}},)"
+                    R"("additionalProperties":{"type":"string"}})"),
+      Lines{"p.additionalProperties: Forbidden: additionalProperties and properties are mutual "
+            "exclusive"});
   EXPECT_EQ(with_property(R"({"type":"string","pattern":"("})").size(), 1u);
   EXPECT_EQ(with_property(R"({"type":"thing"})"),
             Lines{R"(p.type: Unsupported value: "thing": supported values: "array", "boolean", )"
@@ -117,15 +122,16 @@ TEST(Crd, ListsAreMapsBySomeKey) {
                           R"({"type":"object"}})"),
             Lines{"p.x-kubernetes-list-map-keys: Required value: must not be empty if "
                   "x-kubernetes-list-type is map"});
-  EXPECT_EQ(with_property(R"({"type":"array","x-kubernetes-list-type":"map",)"
-                          R"("x-kubernetes-list-map-keys":["k","x"],"items":{"type":"object",)"
-                          R"("properties":{"k":{"type":"string","nullable":true}}}})"),
-            (Lines{R"(p.x-kubernetes-list-map-keys: Invalid value: ["k","x"]: entries must all be )"
-                   "names of item properties",
-                   "p.items.properties[k].default: Required value: this property is in "
-                   "x-kubernetes-list-map-keys, so it must have a default or be a required property",
-                   "p.items.properties[k].nullable: Forbidden: this property is in "
-                   "x-kubernetes-list-map-keys, so it cannot be nullable"}));
+  EXPECT_EQ(
+      with_property(R"({"type":"array","x-kubernetes-list-type":"map",)"
+                    R"("x-kubernetes-list-map-keys":["k","x"],"items":{"type":"object",)"
+                    R"("properties":{"k":{"type":"string","nullable":true}}}})"),
+      (Lines{R"(p.x-kubernetes-list-map-keys: Invalid value: ["k","x"]: entries must all be )"
+             "names of item properties",
+             "p.items.properties[k].default: Required value: this property is in "
+             "x-kubernetes-list-map-keys, so it must have a default or be a required property",
+             "p.items.properties[k].nullable: Forbidden: this property is in "
+             "x-kubernetes-list-map-keys, so it cannot be nullable"}));
   EXPECT_EQ(with_property(R"({"type":"array","x-kubernetes-list-type":"set","items":)"
                           R"({"type":"object"}})"),
             Lines{"p.items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a "
@@ -143,10 +149,11 @@ TEST(Crd, DefaultsFitTheirPlace) {
   EXPECT_EQ(with_property(R"({"type":"object","default":{"b":1},"properties":{"a":)"
                           R"({"type":"string"}}})"),
             Lines{R"(p.default: Invalid value: {"b":1}: must not have unknown fields)"});
-  EXPECT_EQ(with_schema(R"({"type":"object","properties":{"kind":{"type":"string","default":)"
-                        R"("Boat"}}})"),
-            Lines{"spec.validation.openAPIV3Schema.properties[kind].default: Forbidden: must not be "
-                  "set in top-level kind"});
+  EXPECT_EQ(
+      with_schema(R"({"type":"object","properties":{"kind":{"type":"string","default":)"
+                  R"("Boat"}}})"),
+      Lines{"spec.validation.openAPIV3Schema.properties[kind].default: Forbidden: must not be "
+            "set in top-level kind"});
 }
 
 TEST(Crd, ColumnsScaleAndFields) {
@@ -169,12 +176,13 @@ TEST(Crd, ColumnsScaleAndFields) {
                    R"(spec.subresources.scale.labelSelectorPath: Invalid value: ".metadata.a": )"
                    "should be a json path under either .spec or .status"}));
   EXPECT_EQ(with(R"(,"selectableFields":[{"jsonPath":".spec.color"}])"), Lines{});
-  EXPECT_EQ(with(R"(,"selectableFields":[{"jsonPath":".spec.none"},{"jsonPath":".spec.list"}])"),
-            (Lines{R"(spec.selectableFields[0].jsonPath: Invalid value: ".spec.none": is an invalid )"
-                   "path: does not refer to a valid field",
-                   R"(spec.selectableFields[1].jsonPath: Invalid value: ".spec.list": must point to )"
-                   "a field of type string, boolean or integer. Enum string fields and strings with "
-                   "formats are allowed."}));
+  EXPECT_EQ(
+      with(R"(,"selectableFields":[{"jsonPath":".spec.none"},{"jsonPath":".spec.list"}])"),
+      (Lines{R"(spec.selectableFields[0].jsonPath: Invalid value: ".spec.none": is an invalid )"
+             "path: does not refer to a valid field",
+             R"(spec.selectableFields[1].jsonPath: Invalid value: ".spec.list": must point to )"
+             "a field of type string, boolean or integer. Enum string fields and strings with "
+             "formats are allowed."}));
 }
 
 TEST(Crd, Updates) {
@@ -205,11 +213,11 @@ TEST(Crd, WhatIsNotServed) {
                   "x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema "
                   "instead"});
   EXPECT_EQ(warned(crd_kind(), definition(R"({"type":"object"})")), Lines{});
-  EXPECT_EQ(warned(crd_kind(),
-                   definition(R"({"type":"object","properties":{"spec":{"type":"object",)"
-                              R"("x-kubernetes-validations":[{"rule":"true"}]}}})"))
-                .size(),
-            1u);
+  EXPECT_EQ(
+      warned(crd_kind(), definition(R"({"type":"object","properties":{"spec":{"type":"object",)"
+                                    R"("x-kubernetes-validations":[{"rule":"true"}]}}})"))
+          .size(),
+      1u);
 }
 
 }  // namespace

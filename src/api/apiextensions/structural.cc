@@ -118,8 +118,8 @@ class StructuralChecks {
     if (const json::value* metadata = json::find(s, {"properties", "metadata"})) {
       const std::string at = entry(properties, "metadata");
       if (resource && type_of(*metadata) != "object") {
-        out_.push_back(schema::invalid(child(at, "type"), json::string(type_of(*metadata)),
-                                       "must be object"));
+        out_.push_back(
+            schema::invalid(child(at, "type"), json::string(type_of(*metadata)), "must be object"));
       }
       if (level == Level::kRoot && !only_names(*metadata)) {
         refuse(at,
@@ -156,8 +156,8 @@ class StructuralChecks {
       if (list == "anyOf" && skip_any) continue;
       const json::array& all = json::get_array(s, {list});
       for (std::size_t i = 0; i < all.size(); ++i) {
-        check_nested(all[i], list == "allOf" && i == 0 && skip_first,
-                     child(child(path, list), i), depth + 1);
+        check_nested(all[i], list == "allOf" && i == 0 && skip_first, child(child(path, list), i),
+                     depth + 1);
       }
     }
     if (const json::value* no = json::find(s, {"not"})) {
@@ -166,9 +166,9 @@ class StructuralChecks {
     const std::string pattern(json::get_string(s, {"pattern"}));
     if (pattern.empty()) return;
     if (const std::string wrong = schema::pattern_error(pattern); !wrong.empty()) {
-      out_.push_back(schema::invalid(
-          child(path, "pattern"), json::string(pattern),
-          fmt::format("must be a valid regular expression, but isn't: {}", wrong)));
+      out_.push_back(
+          schema::invalid(child(path, "pattern"), json::string(pattern),
+                          fmt::format("must be a valid regular expression, but isn't: {}", wrong)));
     }
   }
 

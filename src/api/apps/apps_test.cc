@@ -26,8 +26,9 @@ std::string workload(std::string_view more = "", std::string_view pod_more = "",
 TEST(Deployment, Defaults) {
   const json::value d = defaulted(deployment_kind(), workload());
   EXPECT_EQ(json::get_int(d, {"spec", "replicas"}), 1);
-  EXPECT_EQ(json::serialize(*json::find(d, {"spec", "strategy"})),
-            R"({"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}})");
+  EXPECT_EQ(
+      json::serialize(*json::find(d, {"spec", "strategy"})),
+      R"({"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}})");
   EXPECT_EQ(json::get_int(d, {"spec", "revisionHistoryLimit"}), 10);
   EXPECT_EQ(json::get_int(d, {"spec", "progressDeadlineSeconds"}), 600);
   EXPECT_EQ(json::get_string(d, {"spec", "template", "spec", "restartPolicy"}), "Always");
@@ -42,13 +43,12 @@ TEST(Deployment, Defaults) {
 
 TEST(Deployment, Rules) {
   EXPECT_EQ(complaints(deployment_kind(), workload()), Lines{});
-  EXPECT_EQ(
-      complaints(deployment_kind(), R"({"spec":{"replicas":-1}})"),
-      (Lines{"spec.replicas: Invalid value: -1: must be greater than or equal to 0",
-             "spec.selector: Required value",
-             "spec.template.metadata.labels: Invalid value: null: `selector` does not match "
-             "template `labels`",
-             "spec.template.spec.containers: Required value"}));
+  EXPECT_EQ(complaints(deployment_kind(), R"({"spec":{"replicas":-1}})"),
+            (Lines{"spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+                   "spec.selector: Required value",
+                   "spec.template.metadata.labels: Invalid value: null: `selector` does not match "
+                   "template `labels`",
+                   "spec.template.spec.containers: Required value"}));
   EXPECT_EQ(complaints(deployment_kind(), workload("", "", R"({"app":"other"})")),
             Lines{R"(spec.template.metadata.labels: Invalid value: {"app":"other"}: `selector` )"
                   "does not match template `labels`"});
@@ -58,11 +58,10 @@ TEST(Deployment, Rules) {
                    R"(values: "Always")",
                    "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in "
                    "ReplicaSet is not Supported"}));
-  EXPECT_EQ(
-      complaints(deployment_kind(),
-                 workload(R"(,"progressDeadlineSeconds":5,"minReadySeconds":9)")),
-      Lines{"spec.progressDeadlineSeconds: Invalid value: 5: must be greater than "
-            "minReadySeconds"});
+  EXPECT_EQ(complaints(deployment_kind(),
+                       workload(R"(,"progressDeadlineSeconds":5,"minReadySeconds":9)")),
+            Lines{"spec.progressDeadlineSeconds: Invalid value: 5: must be greater than "
+                  "minReadySeconds"});
 }
 
 TEST(Deployment, Selectors) {
@@ -140,10 +139,9 @@ TEST(Deployment, Status) {
 }
 
 TEST(Deployment, Cells) {
-  EXPECT_EQ(
-      cells(deployment_kind(), workload(R"(,"replicas":3},"status":{"readyReplicas":2,)"
-                                        R"("updatedReplicas":3,"availableReplicas":1)")),
-      R"(["2/3",3,1,"<unknown>","c","i:1","app=web"])");
+  EXPECT_EQ(cells(deployment_kind(), workload(R"(,"replicas":3},"status":{"readyReplicas":2,)"
+                                              R"("updatedReplicas":3,"availableReplicas":1)")),
+            R"(["2/3",3,1,"<unknown>","c","i:1","app=web"])");
   EXPECT_EQ(cells(deployment_kind(), "{}"), R"(["0/0",0,0,"<unknown>","","","<none>"])");
 }
 
@@ -161,8 +159,8 @@ TEST(ReplicaSet, DefaultsRulesAndCells) {
   EXPECT_EQ(json::serialize(*json::find(rs, {"status"})), R"({"replicas":0})");
   EXPECT_EQ(complaints(replica_set_kind(), workload(R"(,"minReadySeconds":-2)")),
             Lines{"spec.minReadySeconds: Invalid value: -2: must be greater than or equal to 0"});
-  EXPECT_EQ(complaints(replica_set_kind(),
-                       R"({"status":{"replicas":1,"fullyLabeledReplicas":2}})", &rs, "status"),
+  EXPECT_EQ(complaints(replica_set_kind(), R"({"status":{"replicas":1,"fullyLabeledReplicas":2}})",
+                       &rs, "status"),
             Lines{"status.fullyLabeledReplicas: Invalid value: 2: cannot be greater than "
                   "status.replicas"});
   EXPECT_EQ(cells(replica_set_kind(), workload(R"(,"replicas":3},"status":{"replicas":2)")),
@@ -191,22 +189,20 @@ TEST(StatefulSet, Defaults) {
 
 TEST(StatefulSet, Rules) {
   EXPECT_EQ(complaints(stateful_set_kind(), workload()), Lines{});
-  EXPECT_EQ(
-      complaints(stateful_set_kind(),
-                 workload(R"(,"podManagementPolicy":"Any","updateStrategy":{"type":"X"},)"
-                          R"("persistentVolumeClaimRetentionPolicy":{"whenScaled":"Keep"},)"
-                          R"("ordinals":{"start":-1},"serviceName":"A_B",)"
-                          R"("volumeClaimTemplates":[{"metadata":{"name":"d"}}])"))
-          .size(),
-      7u);
+  EXPECT_EQ(complaints(stateful_set_kind(),
+                       workload(R"(,"podManagementPolicy":"Any","updateStrategy":{"type":"X"},)"
+                                R"("persistentVolumeClaimRetentionPolicy":{"whenScaled":"Keep"},)"
+                                R"("ordinals":{"start":-1},"serviceName":"A_B",)"
+                                R"("volumeClaimTemplates":[{"metadata":{"name":"d"}}])"))
+                .size(),
+            7u);
   EXPECT_EQ(complaints(stateful_set_kind(), workload(R"(,"updateStrategy":{"type":"X"})")),
             Lines{R"(spec.updateStrategy: Invalid value: {"Type":"X","RollingUpdate":null}: must )"
                   "be 'RollingUpdate' or 'OnDelete'"});
-  EXPECT_EQ(
-      complaints(stateful_set_kind(),
-                 workload(R"(,"updateStrategy":{"type":"OnDelete","rollingUpdate":{}})")),
-      Lines{R"(spec.updateStrategy.rollingUpdate: Invalid value: {"Partition":0,)"
-            R"("MaxUnavailable":null}: only allowed for updateStrategy 'RollingUpdate')"});
+  EXPECT_EQ(complaints(stateful_set_kind(),
+                       workload(R"(,"updateStrategy":{"type":"OnDelete","rollingUpdate":{}})")),
+            Lines{R"(spec.updateStrategy.rollingUpdate: Invalid value: {"Partition":0,)"
+                  R"("MaxUnavailable":null}: only allowed for updateStrategy 'RollingUpdate')"});
 }
 
 TEST(StatefulSet, ClaimsCountAsVolumes) {
@@ -242,8 +238,8 @@ TEST(DaemonSet, DefaultsAndRules) {
             R"({"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}})");
   EXPECT_EQ(complaints(daemon_set_kind(), workload()), Lines{});
   const auto with = [](std::string_view rolling) {
-    return complaints(daemon_set_kind(),
-                      workload(R"(,"updateStrategy":{"rollingUpdate":)" + std::string(rolling) + "}"));
+    return complaints(daemon_set_kind(), workload(R"(,"updateStrategy":{"rollingUpdate":)" +
+                                                  std::string(rolling) + "}"));
   };
   EXPECT_EQ(with(R"({"maxUnavailable":1,"maxSurge":"5%"})"),
             Lines{"spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: \"5%\": may not be "
@@ -273,10 +269,10 @@ TEST(DaemonSet, CountsChangesOfItsTemplate) {
 }
 
 TEST(DaemonSet, Cells) {
-  EXPECT_EQ(cells(daemon_set_kind(),
-                  workload(R"(},"status":{"desiredNumberScheduled":4,"numberReady":2)",
-                           R"(,"nodeSelector":{"b":"2","a":"1"})")),
-            R"([4,0,2,0,0,"a=1,b=2","<unknown>","c","i:1","app=web"])");
+  EXPECT_EQ(
+      cells(daemon_set_kind(), workload(R"(},"status":{"desiredNumberScheduled":4,"numberReady":2)",
+                                        R"(,"nodeSelector":{"b":"2","a":"1"})")),
+      R"([4,0,2,0,0,"a=1,b=2","<unknown>","c","i:1","app=web"])");
 }
 
 TEST(ControllerRevision, Rules) {

@@ -150,8 +150,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
 
 json::array cells(const json::value& object, std::int64_t now_s) {
   const json::value& pod = at(object, {"spec", "template", "spec"});
-  const std::string nodes =
-      LabelSelector::from_map(json::get_object(pod, {"nodeSelector"})).text();
+  const std::string nodes = LabelSelector::from_map(json::get_object(pod, {"nodeSelector"})).text();
   return {count(object, {"status", "desiredNumberScheduled"}),
           count(object, {"status", "currentNumberScheduled"}),
           count(object, {"status", "numberReady"}),
@@ -170,10 +169,12 @@ std::vector<Column> columns() {
   return {
       {"Desired", "integer", "", 0,
        "The total number of nodes that should be running the daemon pod (including nodes correctly "
-       "running the daemon pod)." + docs},
+       "running the daemon pod)." +
+           docs},
       {"Current", "integer", "", 0,
        "The number of nodes that are running at least 1 daemon pod and are supposed to run the "
-       "daemon pod." + docs},
+       "daemon pod." +
+           docs},
       {"Ready", "integer", "", 0,
        "The number of nodes that should be running the daemon pod and have one or more of the "
        "daemon pod running and ready."},

@@ -1,8 +1,7 @@
-#include "api/autoscaling/autoscaling.h"
-
 #include <fmt/format.h>
 
 #include "api/apps/apps.h"
+#include "api/autoscaling/autoscaling.h"
 #include "api/cells.h"
 #include "api/help.h"
 #include "base/strings.h"
@@ -15,10 +14,9 @@ constexpr int kCpuUtilization = 80;
 json::array cpu_metric(std::int64_t utilization) {
   return {json::object{
       {"type", "Resource"},
-      {"resource",
-       json::object{{"name", "cpu"},
-                    {"target", json::object{{"type", "Utilization"},
-                                            {"averageUtilization", utilization}}}}}}};
+      {"resource", json::object{{"name", "cpu"},
+                                {"target", json::object{{"type", "Utilization"},
+                                                        {"averageUtilization", utilization}}}}}}};
 }
 
 void default_rules(json::object& behavior, std::string_view direction) {

@@ -42,8 +42,8 @@ void check_segment(std::string_view text, const std::string& path, std::string_v
 }
 
 struct VersionRule {
-  bool skip = false;       // it was so before
-  bool core_too = false;   // a kind without group is allowed
+  bool skip = false;      // it was so before
+  bool core_too = false;  // a kind without group is allowed
 };
 
 void check_reference(const json::value& reference, const std::string& path, VersionRule rule,
@@ -81,8 +81,8 @@ void check_target(const json::value& target, const std::string& path, Causes& ou
   }
   const auto utilization = json::get_int(target, {"averageUtilization"});
   if (utilization && *utilization < 1) {
-    out.push_back(schema::invalid(child(path, "averageUtilization"), *utilization,
-                                  "must be greater than 0"));
+    out.push_back(
+        schema::invalid(child(path, "averageUtilization"), *utilization, "must be greater than 0"));
   }
 }
 
@@ -210,7 +210,8 @@ void check_rules(const json::value& rules, const std::string& path, Causes& out)
     }
     for (const std::string_view field : {"value", "periodSeconds"}) {
       const std::int64_t n = count(policies[i], {field});
-      if (n <= 0) out.push_back(schema::invalid(child(place, field), n, "must be greater than zero"));
+      if (n <= 0)
+        out.push_back(schema::invalid(child(place, field), n, "must be greater than zero"));
     }
     const std::int64_t period = count(policies[i], {"periodSeconds"});
     if (period > kMostPeriod) {
@@ -291,10 +292,10 @@ std::string targets_cell(const json::value& object) {
     const json::value& target = at(source, {"target"});
     const bool average = given(target, {"averageValue"});
     if (kind == "resource" || kind == "containerResource") {
-      out.push_back(fmt::format("{}: {}/{}", json::get_string(source, {"name"}),
-                                average ? amount(now, "averageValue") : percent(now, "<unknown>"),
-                                average ? amount(target, "averageValue")
-                                        : percent(target, "<auto>")));
+      out.push_back(
+          fmt::format("{}: {}/{}", json::get_string(source, {"name"}),
+                      average ? amount(now, "averageValue") : percent(now, "<unknown>"),
+                      average ? amount(target, "averageValue") : percent(target, "<auto>")));
     } else if (kind == "pods") {
       out.push_back(amount(now, "averageValue") + "/" + amount(target, "averageValue"));
     } else if (kind == "object" || kind == "external") {

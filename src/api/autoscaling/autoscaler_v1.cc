@@ -137,7 +137,8 @@ json::value renamed(const json::value& v, bool to_own) {
   return out;
 }
 
-json::array each(const json::array& metrics, bool status, json::object (*convert)(const json::value&, bool)) {
+json::array each(const json::array& metrics, bool status,
+                 json::object (*convert)(const json::value&, bool)) {
   json::array out;
   for (const json::value& metric : metrics) out.emplace_back(convert(metric, status));
   return out;
@@ -164,8 +165,8 @@ json::object cpu_use(std::int64_t utilization, bool status) {
   json::object amount{{"averageUtilization", utilization}};
   if (!status) amount["type"] = "Utilization";
   return {{"type", "Resource"},
-          {"resource", json::object{{"name", "cpu"},
-                                    {status ? "current" : "target", std::move(amount)}}}};
+          {"resource",
+           json::object{{"name", "cpu"}, {status ? "current" : "target", std::move(amount)}}}};
 }
 
 }  // namespace

@@ -36,15 +36,15 @@ TEST(Autoscaler, Defaults) {
 
 TEST(Autoscaler, Rules) {
   EXPECT_EQ(complaints(kept(), autoscaler()), Lines{});
-  EXPECT_EQ(complaints(kept(), R"({"spec":{"minReplicas":0}})"),
-            (Lines{"spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
-                   "spec.maxReplicas: Invalid value: 0: must be greater than 0",
-                   "spec.scaleTargetRef.kind: Required value",
-                   "spec.scaleTargetRef.name: Required value",
-                   R"(spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify )"
-                   "API group",
-                   "spec.metrics: Forbidden: must specify at least one Object or External metric "
-                   "to support scaling to zero replicas"}));
+  EXPECT_EQ(
+      complaints(kept(), R"({"spec":{"minReplicas":0}})"),
+      (Lines{"spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
+             "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+             "spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Required value",
+             R"(spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify )"
+             "API group",
+             "spec.metrics: Forbidden: must specify at least one Object or External metric "
+             "to support scaling to zero replicas"}));
   EXPECT_EQ(complaints(kept(), autoscaler(R"(,"minReplicas":9)")),
             Lines{"spec.maxReplicas: Invalid value: 5: must be greater than or equal to "
                   "`minReplicas`"});
@@ -60,11 +60,12 @@ TEST(Autoscaler, Metrics) {
   EXPECT_EQ(with(R"({"type":"Resource"})"),
             Lines{"spec.metrics[0].resource: Required value: must populate information for the "
                   "given metric source"});
-  EXPECT_EQ(with(R"({"type":"External","external":{"metric":{},"target":{"type":"Value"}}})"),
-            (Lines{"spec.metrics[0].external.metric.name: Required value: must specify a metric "
-                   "name",
-                   "spec.metrics[0].external.target.averageValue: Required value: must set either a "
-                   "target value for metric or a per-pod target"}));
+  EXPECT_EQ(
+      with(R"({"type":"External","external":{"metric":{},"target":{"type":"Value"}}})"),
+      (Lines{"spec.metrics[0].external.metric.name: Required value: must specify a metric "
+             "name",
+             "spec.metrics[0].external.target.averageValue: Required value: must set either a "
+             "target value for metric or a per-pod target"}));
   EXPECT_EQ(with(R"({"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization",)"
                  R"("averageUtilization":0}},"pods":{"metric":{"name":"m"},"target":{"type":)"
                  R"("AverageValue","averageValue":"-1"}}})"),
@@ -74,17 +75,18 @@ TEST(Autoscaler, Metrics) {
 }
 
 TEST(Autoscaler, Behavior) {
-  EXPECT_EQ(complaints(kept(), autoscaler(R"(,"behavior":{"scaleDown":{"selectPolicy":"Any",)"
-                                          R"("stabilizationWindowSeconds":3601,"policies":[)"
-                                          R"({"type":"Pods","value":0,"periodSeconds":1801}]}})")),
-            (Lines{"spec.behavior.scaleDown.stabilizationWindowSeconds: Invalid value: 3601: must "
-                   "be less than or equal to 3600",
-                   R"(spec.behavior.scaleDown.selectPolicy: Unsupported value: "Any": supported )"
-                   R"(values: "Disabled", "Max", "Min")",
-                   "spec.behavior.scaleDown.policies[0].value: Invalid value: 0: must be greater "
-                   "than zero",
-                   "spec.behavior.scaleDown.policies[0].periodSeconds: Invalid value: 1801: must be "
-                   "less than or equal to 1800"}));
+  EXPECT_EQ(
+      complaints(kept(), autoscaler(R"(,"behavior":{"scaleDown":{"selectPolicy":"Any",)"
+                                    R"("stabilizationWindowSeconds":3601,"policies":[)"
+                                    R"({"type":"Pods","value":0,"periodSeconds":1801}]}})")),
+      (Lines{"spec.behavior.scaleDown.stabilizationWindowSeconds: Invalid value: 3601: must "
+             "be less than or equal to 3600",
+             R"(spec.behavior.scaleDown.selectPolicy: Unsupported value: "Any": supported )"
+             R"(values: "Disabled", "Max", "Min")",
+             "spec.behavior.scaleDown.policies[0].value: Invalid value: 0: must be greater "
+             "than zero",
+             "spec.behavior.scaleDown.policies[0].periodSeconds: Invalid value: 1801: must be "
+             "less than or equal to 1800"}));
 }
 
 TEST(Autoscaler, Cells) {

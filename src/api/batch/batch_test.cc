@@ -19,7 +19,8 @@ std::string pod(std::string_view more = R"(,"restartPolicy":"Never")") {
          "}}";
 }
 
-std::string job(std::string_view more = "", std::string_view pod_more = R"(,"restartPolicy":"Never")") {
+std::string job(std::string_view more = "",
+                std::string_view pod_more = R"(,"restartPolicy":"Never")") {
   return R"({"metadata":{"name":"sum","namespace":"default","uid":"u1"},"spec":{)" + pod(pod_more) +
          std::string(more) + "}}";
 }
@@ -72,9 +73,8 @@ TEST(Job, RefusesASelectorThatIsNotItsOwn) {
   const Lines lines = complaints(
       job_kind(), job(R"(,"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"x"}})"));
   ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[0],
-            R"(spec.selector: Invalid value: {"matchLabels":{"batch.kubernetes.io/)"
-            R"(controller-uid":"x"}}: `selector` not auto-generated)");
+  EXPECT_EQ(lines[0], R"(spec.selector: Invalid value: {"matchLabels":{"batch.kubernetes.io/)"
+                      R"(controller-uid":"x"}}: `selector` not auto-generated)");
   EXPECT_TRUE(lines[1].starts_with("spec.template.metadata.labels: Invalid value: {"));
 }
 
@@ -103,19 +103,21 @@ TEST(Job, Rules) {
 
 TEST(Job, FailurePolicies) {
   const auto with = [](std::string_view rule) {
-    return complaints(job_kind(), job(R"(,"podFailurePolicy":{"rules":[)" + std::string(rule) + "]}"));
+    return complaints(job_kind(),
+                      job(R"(,"podFailurePolicy":{"rules":[)" + std::string(rule) + "]}"));
   };
   EXPECT_EQ(with(R"({"action":"Ignore","onExitCodes":{"operator":"In","values":[1,2]}})"), Lines{});
-  EXPECT_EQ(with(R"({"onExitCodes":{"operator":"In","containerName":"x","values":[2,0,2]}})"),
-            (Lines{R"(spec.podFailurePolicy.rules[0].action: Required value: valid values: )"
-                   R"(["Count" "FailIndex" "FailJob" "Ignore"])",
-                   R"(spec.podFailurePolicy.rules[0].onExitCodes.containerName: Invalid value: )"
-                   R"("x": must be one of the container or initContainer names in the pod template)",
-                   "spec.podFailurePolicy.rules[0].onExitCodes.values[1]: Invalid value: 0: must "
-                   "not be 0 for the In operator",
-                   "spec.podFailurePolicy.rules[0].onExitCodes.values[2]: Duplicate value: 2",
-                   "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [2,0,2]: "
-                   "must be ordered"}));
+  EXPECT_EQ(
+      with(R"({"onExitCodes":{"operator":"In","containerName":"x","values":[2,0,2]}})"),
+      (Lines{R"(spec.podFailurePolicy.rules[0].action: Required value: valid values: )"
+             R"(["Count" "FailIndex" "FailJob" "Ignore"])",
+             R"(spec.podFailurePolicy.rules[0].onExitCodes.containerName: Invalid value: )"
+             R"("x": must be one of the container or initContainer names in the pod template)",
+             "spec.podFailurePolicy.rules[0].onExitCodes.values[1]: Invalid value: 0: must "
+             "not be 0 for the In operator",
+             "spec.podFailurePolicy.rules[0].onExitCodes.values[2]: Duplicate value: 2",
+             "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [2,0,2]: "
+             "must be ordered"}));
   EXPECT_EQ(with(R"({"action":"FailIndex"})"),
             (Lines{R"(spec.podFailurePolicy.rules[0].action: Invalid value: "FailIndex": requires )"
                    "the backoffLimitPerIndex to be set",
@@ -132,11 +134,12 @@ TEST(Job, SuccessPolicies) {
   EXPECT_EQ(with(R"({"succeededIndexes":"0,2-4","succeededCount":2})"), Lines{});
   EXPECT_EQ(with(""), Lines{"spec.successPolicy.rules: Required value: at least one rules must be "
                             "specified when the successPolicy is specified"});
-  EXPECT_EQ(with(R"({"succeededIndexes":"3-1"},{"succeededCount":9})"),
-            (Lines{R"(spec.successPolicy.rules[0].succeededIndexes: Invalid value: "3-1": error )"
-                   "parsing succeededIndexes: non-increasing order, previous: 3, current: 1",
-                   "spec.successPolicy.rules[1].succeededCount: Invalid value: 9: must be less than "
-                   "or equal to 5 (the number of specified completions)"}));
+  EXPECT_EQ(
+      with(R"({"succeededIndexes":"3-1"},{"succeededCount":9})"),
+      (Lines{R"(spec.successPolicy.rules[0].succeededIndexes: Invalid value: "3-1": error )"
+             "parsing succeededIndexes: non-increasing order, previous: 3, current: 1",
+             "spec.successPolicy.rules[1].succeededCount: Invalid value: 9: must be less than "
+             "or equal to 5 (the number of specified completions)"}));
 }
 
 TEST(Job, Indexes) {
@@ -241,10 +244,11 @@ TEST(CronJob, DefaultsAndCells) {
   EXPECT_EQ(json::find(v, {"spec", "jobTemplate", "spec", "completions"}), nullptr);
   EXPECT_EQ(json::get_string(v, {"spec", "jobTemplate", "spec", "template", "spec", "dnsPolicy"}),
             "ClusterFirst");
-  EXPECT_EQ(cells(cron_job_kind(),
-                  cron_job("@daily", R"(,"suspend":false,"timeZone":"UTC"},"status":{"active":[{}],)"
-                                     R"("lastScheduleTime":"2023-11-14T22:17:20Z")")),
-            R"(["@daily","UTC","False",1,"60s","<unknown>","c","i:1","<none>"])");
+  EXPECT_EQ(
+      cells(cron_job_kind(),
+            cron_job("@daily", R"(,"suspend":false,"timeZone":"UTC"},"status":{"active":[{}],)"
+                               R"("lastScheduleTime":"2023-11-14T22:17:20Z")")),
+      R"(["@daily","UTC","False",1,"60s","<unknown>","c","i:1","<none>"])");
 }
 
 TEST(CronJob, Rules) {
@@ -254,17 +258,19 @@ TEST(CronJob, Rules) {
             Lines{R"(spec.schedule: Invalid value: "61 * * * *": end of range (61) above maximum )"
                   "(59): 61"});
   EXPECT_EQ(complaints(cron_job_kind(), cron_job("")), Lines{"spec.schedule: Required value"});
-  EXPECT_EQ(complaints(cron_job_kind(), cron_job("TZ=UTC 0 0 * * *")),
-            Lines{R"(spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in )"
-                  "schedule, use timeZone field instead"});
+  EXPECT_EQ(
+      complaints(cron_job_kind(), cron_job("TZ=UTC 0 0 * * *")),
+      Lines{R"(spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in )"
+            "schedule, use timeZone field instead"});
   EXPECT_EQ(complaints(cron_job_kind(), cron_job("@daily", R"(,"timeZone":"Mars/Base")")),
             Lines{R"(spec.timeZone: Invalid value: "Mars/Base": unknown time zone Mars/Base)"});
   EXPECT_EQ(complaints(cron_job_kind(), cron_job("@daily", R"(,"timeZone":"local")")).size(), 2u);
   EXPECT_EQ(complaints(cron_job_kind(), cron_job("@daily", R"(,"timeZone":"")")),
             Lines{R"(spec.timeZone: Invalid value: "": timeZone must be nil or non-empty string)"});
-  EXPECT_EQ(complaints(cron_job_kind(), cron_job("@daily", R"(,"concurrencyPolicy":"Both")")),
-            Lines{R"(spec.concurrencyPolicy: Unsupported value: "Both": supported values: "Allow", )"
-                  R"("Forbid", "Replace")"});
+  EXPECT_EQ(
+      complaints(cron_job_kind(), cron_job("@daily", R"(,"concurrencyPolicy":"Both")")),
+      Lines{R"(spec.concurrencyPolicy: Unsupported value: "Both": supported values: "Allow", )"
+            R"("Forbid", "Replace")"});
   const std::string long_name(53, 'a');
   std::string text = cron_job("@daily");
   text.replace(text.find("nightly"), 7, long_name);

@@ -20,8 +20,7 @@ std::string ingress(std::string_view spec) {
 
 std::string path(std::string_view text, std::string_view type = "Prefix") {
   return R"({"rules":[{"http":{"paths":[{"path":")" + std::string(text) + R"(","pathType":")" +
-         std::string(type) +
-         R"(","backend":{"service":{"name":"s","port":{"number":80}}}}]}}]})";
+         std::string(type) + R"(","backend":{"service":{"name":"s","port":{"number":80}}}}]}}]})";
 }
 
 TEST(Ingress, Rules) {
@@ -37,10 +36,11 @@ TEST(Ingress, Rules) {
   EXPECT_EQ(complaints(ingress_kind(), ingress(path("/a", "Fuzzy"))),
             Lines{R"(spec.rules[0].http.paths[0].pathType: Unsupported value: "Fuzzy": supported )"
                   R"(values: "Exact", "ImplementationSpecific", "Prefix")"});
-  EXPECT_EQ(complaints(ingress_kind(), ingress(R"({"rules":[{"host":"10.0.0.1"},{"host":"*.a.org"},)"
-                                               R"({"host":"*a.org"}]})"))
-                .size(),
-            2u);
+  EXPECT_EQ(
+      complaints(ingress_kind(), ingress(R"({"rules":[{"host":"10.0.0.1"},{"host":"*.a.org"},)"
+                                         R"({"host":"*a.org"}]})"))
+          .size(),
+      2u);
   EXPECT_EQ(complaints(ingress_kind(), ingress(R"({"rules":[{"http":{"paths":[{"path":"/"}]}}]})")),
             Lines{"spec.rules[0].http.paths[0].pathType: Required value: pathType must be "
                   "specified"});
@@ -62,9 +62,10 @@ TEST(Ingress, Backends) {
             (Lines{"spec.defaultBackend.service.name: Required value",
                    "spec.defaultBackend: Invalid value: \"\": cannot set both port name & port "
                    "number"}));
-  EXPECT_EQ(with(R"({"resource":{"kind":"a/b"}})"),
-            (Lines{R"(spec.defaultBackend.resource.kind: Invalid value: "a/b": may not contain '/')",
-                   "spec.defaultBackend.resource.name: Required value"}));
+  EXPECT_EQ(
+      with(R"({"resource":{"kind":"a/b"}})"),
+      (Lines{R"(spec.defaultBackend.resource.kind: Invalid value: "a/b": may not contain '/')",
+             "spec.defaultBackend.resource.name: Required value"}));
   EXPECT_EQ(with(R"({"resource":{},"service":{}})"),
             Lines{"spec.defaultBackend: Invalid value: \"\": cannot set both resource and service "
                   "backends"});
@@ -84,14 +85,15 @@ TEST(Ingress, ClassByAnnotation) {
 
 TEST(Ingress, StatusAndCells) {
   const json::value old = parsed("{}");
-  EXPECT_EQ(complaints(ingress_kind(),
-                       R"({"status":{"loadBalancer":{"ingress":[{"ip":"1.2.3"},{"hostname":)"
-                       R"("1.2.3.4"}]}}})",
-                       &old, "status"),
-            (Lines{R"(status.loadBalancer.ingress[0].ip: Invalid value: "1.2.3": must be a valid )"
-                   "IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
-                   R"(status.loadBalancer.ingress[1].hostname: Invalid value: "1.2.3.4": must be a )"
-                   "DNS name, not an IP address"}));
+  EXPECT_EQ(
+      complaints(ingress_kind(),
+                 R"({"status":{"loadBalancer":{"ingress":[{"ip":"1.2.3"},{"hostname":)"
+                 R"("1.2.3.4"}]}}})",
+                 &old, "status"),
+      (Lines{R"(status.loadBalancer.ingress[0].ip: Invalid value: "1.2.3": must be a valid )"
+             "IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+             R"(status.loadBalancer.ingress[1].hostname: Invalid value: "1.2.3.4": must be a )"
+             "DNS name, not an IP address"}));
   EXPECT_EQ(cells(ingress_kind(),
                   R"({"spec":{"ingressClassName":"n","rules":[{"host":"a"},{"host":"b"},)"
                   R"({"host":"c"},{"host":"d"}],"tls":[{}]},"status":{"loadBalancer":{"ingress":[)"
@@ -110,19 +112,21 @@ TEST(IngressClass, Rules) {
                  R"("Namespace"}})"),
             Lines{"spec.parameters.namespace: Required value: `parameters.scope` is set to "
                   "'Namespace'"});
-  EXPECT_EQ(with(R"({"controller":"a.org/b","parameters":{"kind":"K","name":"n","namespace":"x"}})"),
-            Lines{"spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"});
+  EXPECT_EQ(
+      with(R"({"controller":"a.org/b","parameters":{"kind":"K","name":"n","namespace":"x"}})"),
+      Lines{"spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"});
   const json::value old = parsed(R"({"spec":{"controller":"a.org/b"}})");
   EXPECT_EQ(with(R"({"controller":"a.org/c"})", &old),
             Lines{R"(spec.controller: Invalid value: "a.org/c": field is immutable)"});
-  EXPECT_EQ(cells(ingress_class_kind(),
-                  R"({"spec":{"controller":"c","parameters":{"kind":"K","apiGroup":"g","name":"n"}}})"),
-            R"(["c","K.g/n","<unknown>"])");
+  EXPECT_EQ(
+      cells(ingress_class_kind(),
+            R"({"spec":{"controller":"c","parameters":{"kind":"K","apiGroup":"g","name":"n"}}})"),
+      R"(["c","K.g/n","<unknown>"])");
 }
 
 TEST(NetworkPolicy, Defaults) {
-  const json::value v = defaulted(network_policy_kind(),
-                                  R"({"spec":{"egress":[{"ports":[{"port":53}]}]}})");
+  const json::value v =
+      defaulted(network_policy_kind(), R"({"spec":{"egress":[{"ports":[{"port":53}]}]}})");
   EXPECT_EQ(json::serialize(v),
             R"({"spec":{"egress":[{"ports":[{"port":53,"protocol":"TCP"}]}],"podSelector":{},)"
             R"("policyTypes":["Ingress","Egress"]}})");
@@ -130,8 +134,7 @@ TEST(NetworkPolicy, Defaults) {
 
 TEST(NetworkPolicy, Rules) {
   const auto with = [](std::string_view rule) {
-    return complaints(network_policy_kind(),
-                      R"({"spec":{"ingress":[)" + std::string(rule) + "]}}");
+    return complaints(network_policy_kind(), R"({"spec":{"ingress":[)" + std::string(rule) + "]}}");
   };
   EXPECT_EQ(with(R"({"from":[{"ipBlock":{"cidr":"10.0.0.0/8","except":["10.1.0.0/16"]}}],)"
                  R"("ports":[{"port":"web"},{"port":1,"endPort":5}]})"),
@@ -166,12 +169,14 @@ TEST(NetworkPolicy, WarnsOfBlocksInUnusualForms) {
                                              std::string(cidr) + R"("}}]}]}})");
   };
   EXPECT_EQ(with("10.0.0.0/8"), Lines{});
-  EXPECT_EQ(with("10.0.0.1/8"),
-            Lines{R"(spec.ingress[0].from[0].ipBlock.cidr: CIDR value "10.0.0.1/8" is ambiguous in )"
-                  R"(this context (should be "10.0.0.0/8" or "10.0.0.1/32"?))"});
-  EXPECT_EQ(with("010.0.0.0/8"),
-            Lines{R"(spec.ingress[0].from[0].ipBlock.cidr: non-standard CIDR value "010.0.0.0/8" )"
-                  R"(will be considered invalid in a future Kubernetes release: use "10.0.0.0/8")"});
+  EXPECT_EQ(
+      with("10.0.0.1/8"),
+      Lines{R"(spec.ingress[0].from[0].ipBlock.cidr: CIDR value "10.0.0.1/8" is ambiguous in )"
+            R"(this context (should be "10.0.0.0/8" or "10.0.0.1/32"?))"});
+  EXPECT_EQ(
+      with("010.0.0.0/8"),
+      Lines{R"(spec.ingress[0].from[0].ipBlock.cidr: non-standard CIDR value "010.0.0.0/8" )"
+            R"(will be considered invalid in a future Kubernetes release: use "10.0.0.0/8")"});
   EXPECT_EQ(with("2001:DB8::/32"),
             Lines{R"(spec.ingress[0].from[0].ipBlock.cidr: IPv6 CIDR value "2001:DB8::/32" should )"
                   R"(be in RFC 5952 canonical format ("2001:db8::/32"))"});
