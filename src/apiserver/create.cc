@@ -103,7 +103,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
                                    .uid = [this] { return new_uid(); }};
   SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, object);
-  const json::value user = user_info(request.user);
+  const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
   const api::Admission context{.now = now, .user = &user};
   if (kind.kind.prepare != nullptr) kind.kind.prepare(object, context);
 

@@ -149,7 +149,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                                    .uid = [this] { return new_uid(); }};
   SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, next);
-  const json::value user = user_info(request.user);
+  const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
   const api::Admission context{
       .old = &old, .subresource = request.subresource, .now = admission.now, .user = &user};
   if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);

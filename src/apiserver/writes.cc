@@ -13,9 +13,19 @@ store::Key key_of(const WriteRequest& request) {
 }
 
 json::value user_info(const Identity& user) {
-  json::array groups;
-  for (const std::string& group : user.groups) groups.emplace_back(json::string(group));
-  return json::object{{"username", user.user}, {"groups", std::move(groups)}};
+  const auto words = [](const std::vector<std::string>& list) {
+    json::array out;
+    for (const std::string& word : list) out.emplace_back(json::string(word));
+    return out;
+  };
+  json::object out;
+  if (!user.user.empty()) out["username"] = user.user;
+  if (!user.uid.empty()) out["uid"] = user.uid;
+  if (!user.groups.empty()) out["groups"] = words(user.groups);
+  json::object extra;
+  for (const auto& [key, values] : user.extra) extra[key] = words(values);
+  if (!extra.empty()) out["extra"] = std::move(extra);
+  return out;
 }
 
 bool has_finalizers(const json::value& object) {

@@ -238,6 +238,22 @@ Duration Platform::turn() {
 
 void Platform::choose_network() { process_ = process_options(folder_); }
 
+// For a projected volume: it ends with the pod.
+Result<std::string> Platform::pod_token(const node::TokenWish& wish) {
+  std::vector<std::string> audiences;
+  if (!wish.audience.empty()) audiences.push_back(wish.audience);
+  SKIFF_ASSIGN(
+      apiserver::MintedToken minted,
+      server_->access().tokens().mint(
+          {.ns = wish.ns,
+           .account = wish.account,
+           .audiences = std::move(audiences),
+           .seconds = wish.seconds,
+           .bound = apiserver::TokenWish::Bound{
+               .api_version = "v1", .kind = "Pod", .name = wish.pod, .uid = wish.pod_uid}}));
+  return std::move(minted.token);
+}
+
 void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
   // The runtime has told why there is no bridge; without it nobody can be at its address.
@@ -277,6 +293,7 @@ void Platform::start_node() {
                          .hidden = {folder_.path()},
                          .dns_address = dns_ ? process_.gateway : "",
                          .machine_env = machine_environment(),
+                         .tokens = [this](const node::TokenWish& wish) { return pod_token(wish); },
                          .log = [](std::string line) { log_line(line); }});
   names->store(agent_.get());
   pod_streams_ = std::make_unique<node::PodLogs>(

@@ -53,6 +53,7 @@ class Platform {
   Result<void> listen();
   void start_control();
   void start_node();
+  Result<std::string> pod_token(const node::TokenWish& wish);
   std::map<std::string, Duration, std::less<>> graces();  // by pod uid
   http::Response status_json();
   Duration turn();

@@ -22,6 +22,10 @@ constexpr std::string_view kKubernetes = "kubernetes.io";
 // Clocks of other machines may differ; what was deleted is honoured as much longer.
 constexpr Duration kLeeway = 60s;
 constexpr std::size_t kRemembered = 4096;
+// What the projected volume of every pod asks for. Programs that read their token once and never
+// again live longer than that, so theirs ends a year later; a claim says when it should have.
+constexpr std::int64_t kProjectedSeconds = 3607;
+constexpr std::int64_t kExtendedSeconds = 365 * 24 * 3600;
 
 const api::Resource kAccounts{
     .version = "v1", .plural = "serviceaccounts", .kind = "ServiceAccount"};
@@ -158,13 +162,21 @@ Result<MintedToken> ServiceTokens::mint(const TokenWish& wish) {
   MintedToken out{.account_uid = uid,
                   .expires = now + std::chrono::seconds(wish.seconds),
                   .audiences = wish.audiences.empty() ? options_.audiences : wish.audiences};
+  Time end = out.expires;
+  const bool for_us = std::ranges::all_of(out.audiences, [&](const std::string& audience) {
+    return std::ranges::find(options_.audiences, audience) != options_.audiences.end();
+  });
+  if (for_us && wish.seconds == kProjectedSeconds && kubernetes.contains("pod")) {
+    end = now + std::chrono::seconds(kExtendedSeconds);
+    kubernetes["warnafter"] = seconds_of(out.expires);
+  }
   std::string id;
   {
     const std::lock_guard guard(lock_);
     id = random_.uuid();
   }
   const json::object claims{{"aud", words(out.audiences)},
-                            {"exp", seconds_of(out.expires)},
+                            {"exp", seconds_of(end)},
                             {"iat", seconds_of(now)},
                             {"iss", json::string(options_.issuer)},
                             {"jti", json::string(id)},

@@ -92,6 +92,24 @@ TEST_F(Tokens, EndWithTheirTime) {
   EXPECT_EQ(verdict(token), "service account token has expired");
 }
 
+TEST_F(Tokens, OfProjectedVolumesOutliveProgramsThatReadThemOnce) {
+  make_pod("p");
+  TokenWish wish = bound("Pod", "p");
+  wish.seconds = 3607;
+  const std::string token = mint(wish);
+  const json::value claims = *toy_codec().verify(token);
+  EXPECT_EQ(*json::get_int(claims, {"exp"}) - *json::get_int(claims, {"iat"}), 365 * 24 * 3600);
+  EXPECT_EQ(
+      *json::get_int(claims, {"kubernetes.io", "warnafter"}) - *json::get_int(claims, {"iat"}),
+      3607);
+  world.clock.advance(24h);
+  EXPECT_EQ(verdict(token), "good");
+  wish.audiences = {"vault"};
+  const std::string other = mint(wish);
+  world.clock.advance(2h);
+  EXPECT_EQ(verdict(other, {"vault"}), "service account token has expired");
+}
+
 TEST_F(Tokens, DoNotBeginBeforeTheirTime) {
   const std::string token = mint();
   const auto later = [](const char* claim, std::int64_t seconds) {
