@@ -117,7 +117,7 @@ Result<std::string> keep_old(const DataFolder& folder, Time now) {
     return fail(Code::kInternal, fmt::format("cannot keep the old pki: {}", error.message()));
   }
   // The log first: a database without it is older, a log without its database is nothing.
-  for (const char* name : {"objects.db-shm", "objects.db-wal", "objects.db"}) {
+  for (const char* name : {"objects.db-mark", "objects.db-shm", "objects.db-wal", "objects.db"}) {
     if (fs::exists(folder.at(name), error)) SKIFF_TRY(move(folder.at(name), kept + "/" + name));
   }
   return kept;
@@ -125,7 +125,7 @@ Result<std::string> keep_old(const DataFolder& folder, Time now) {
 
 Result<Restored> put_in_place(const DataFolder& folder, const std::string& staged, Time now) {
   const std::string fresh = folder.at("restore.new");
-  for (const char* tail : {"", "-wal", "-shm"}) unlink((fresh + tail).c_str());
+  for (const char* tail : {"", "-wal", "-shm", "-mark"}) unlink((fresh + tail).c_str());
   SKIFF_TRY(copy_private(staged, fresh));
   const store::Revision seen = store::last_revision(folder.at("objects.db"));
   SKIFF_ASSIGN(const store::Backup backup, store::open_backup(fresh, seen));
@@ -135,6 +135,7 @@ Result<Restored> put_in_place(const DataFolder& folder, const std::string& stage
     SKIFF_TRY(write_file(folder.at(file.name), file.bytes, 0600));
   }
   SKIFF_TRY(move(fresh, folder.at("objects.db")));
+  unlink((fresh + "-mark").c_str());
   SKIFF_TRY(sync_file(folder.path()));
   return Restored{.taken_at = backup.taken_at, .kept = std::move(kept)};
 }

@@ -27,11 +27,14 @@ const json::value& pods() {
   static const json::value value = doc(R"(
 items:
 - metadata: {name: a, labels: {app: web, "a.b/c": x}}
-  status: {phase: Running, n: 3, conditions: [{type: Ready, status: "True"}, {type: Other, status: "False"}]}
+  status:
+    phase: Running
+    size: 3
+    conditions: [{type: Ready, status: "True"}, {type: Other, status: "False"}]
 - metadata: {name: b}
-  status: {phase: Pending, n: 10}
+  status: {phase: Pending, size: 10}
 - metadata: {name: c}
-  status: {phase: Running, n: 7, ready: true}
+  status: {phase: Running, size: 7, ready: true}
 )");
   return value;
 }
@@ -44,7 +47,7 @@ TEST(JsonPath, FindsWhatKubectlFinds) {
       {"{.items[0].metadata.name}", "a"},
       {".items[0].metadata.name", "a"},
       {"items[0].metadata.name", "a"},
-      {"{$.items[1].status.n}", "10"},
+      {"{$.items[1].status.size}", "10"},
       {"{.items[-1].metadata.name}", "c"},
       {"{.items[*].metadata.name}", "a b c"},
       {"{.items[0:2].metadata.name}", "a b"},
@@ -57,15 +60,15 @@ TEST(JsonPath, FindsWhatKubectlFinds) {
       {"{..name}", "a b c"},
       {"{.items[?(@.status.phase==\"Running\")].metadata.name}", "a c"},
       {"{.items[?(@.status.phase != 'Running')].metadata.name}", "b"},
-      {"{.items[?(@.status.n > 3)].metadata.name}", "b c"},
-      {"{.items[?(@.status.n <= 7)].metadata.name}", "a c"},
+      {"{.items[?(@.status.size > 3)].metadata.name}", "b c"},
+      {"{.items[?(@.status.size <= 7)].metadata.name}", "a c"},
       {"{.items[?(@.status.ready)].metadata.name}", "c"},
       {"{.items[0].status.conditions[?(@.type=='Ready')].status}", "True"},
       {"{.items[2].status.ready}", "true"},
       {"{.items[0].status.conditions[0]}", R"({"type":"Ready","status":"True"})"},
       {"{.items[9].metadata.name}", ""},
       {"{.nothing.at.all}", ""},
-      {"name: {.items[0].metadata.name}, {\"\\t\"}{.items[0].status.n}", "name: a, \t3"},
+      {"name: {.items[0].metadata.name}, {\"\\t\"}{.items[0].status.size}", "name: a, \t3"},
       {"{range .items[*]}{.metadata.name}={.status.phase}{\"\\n\"}{end}",
        "a=Running\nb=Pending\nc=Running\n"},
       {"{range .items[0:1]}{range .status.conditions[*]}{.type};{end}{end}", "Ready;Other;"},
@@ -131,7 +134,11 @@ components:
       required: [spec]
       properties:
         spec: {$ref: "#/components/schemas/g.v1.ThingSpec"}
-        kind: {type: string, description: "What it is, in words that are many and go on until the line is so long that it has to be broken into two."}
+        kind:
+          type: string
+          description: >-
+            What it is, in words that are many and go on until the line is so long that
+            it has to be broken into two.
     g.v1.ThingSpec:
       description: What it should be.
       type: object
@@ -228,7 +235,7 @@ TEST(WaitFor, KnowsWhenItIsMet) {
       {"jsonpath={.status.phase}=Running", "status: {phase: Running}", true},
       {"jsonpath='{.status.phase}'=Running", "status: {phase: Running}", true},
       {"jsonpath=.status.phase=Running", "status: {phase: Pending}", false},
-      {"jsonpath={.status.n}=3", "status: {n: 3}", true},
+      {"jsonpath={.status.size}=3", "status: {size: 3}", true},
       {"jsonpath={.status.ip}", "status: {ip: 10.0.0.1}", true},
       {"jsonpath={.status.ip}", "status: {}", false},
       {"jsonpath={.c[?(@.t==\"a\")].s}=x", "c: [{t: a, s: x}, {t: b, s: y}]", true},
@@ -290,9 +297,9 @@ TEST(MetadataChange, KeepsOtherValuesUnlessToldTo) {
 
 TEST(Edit, SendsOnlyWhatWasChanged) {
   const json::value before = doc("{a: 1, b: {c: [1, 2], d: x}, e: gone}");
-  const json::value after = doc("{a: 1, b: {c: [1], d: x, n: new}}");
+  const json::value after = doc("{a: 1, b: {c: [1], d: x, m: new}}");
   const json::object patch = merge_diff(before.as_object(), after.as_object());
-  EXPECT_EQ(json::serialize(patch), R"({"b":{"c":[1],"n":"new"},"e":null})");
+  EXPECT_EQ(json::serialize(patch), R"({"b":{"c":[1],"m":"new"},"e":null})");
   json::value merged = before;
   merge_into(merged, patch);
   EXPECT_EQ(merged, after);

@@ -104,17 +104,11 @@ Result<Backup> read_about(Database& db) {
   }
 }
 
-// After this it is an objects.db like any other, for which the world has moved on.
-Result<void> become_store(Database& db, Revision seen) {
-  SKIFF_TRY(db.execute("BEGIN IMMEDIATE; DROP TABLE backup; DROP TABLE backup_files"));
-  {
-    SKIFF_ASSIGN(Statement put, db.prepare("UPDATE meta SET value = ? WHERE key = 'revision'"));
-    put.bind(1, static_cast<std::int64_t>(seen));
-    SKIFF_TRY(put.run());
-  }
-  // As after a power cut: the journal then leaves a gap behind the last revision.
-  SKIFF_TRY(db.execute("UPDATE meta SET value = '' WHERE key = 'boot'; COMMIT"));
-  return {};
+// Files that SQLite and the journal keep beside a database.
+constexpr const char* kBeside[] = {"-wal", "-shm", "-journal", "-mark"};
+
+void remove_beside(const std::string& path) {
+  for (const char* tail : kBeside) unlink((path + tail).c_str());
 }
 
 }  // namespace
@@ -145,6 +139,7 @@ Result<Snapshot> take_snapshot(const Store& store) {
 
 Result<void> write_backup(const std::string& path, const Snapshot& snapshot, const Backup& about) {
   unlink(path.c_str());
+  remove_beside(path);
   {
     SKIFF_ASSIGN(const auto journal, open_sqlite_journal(path));
     SKIFF_TRY(journal->load());
@@ -165,7 +160,9 @@ Result<void> write_backup(const std::string& path, const Snapshot& snapshot, con
   SKIFF_TRY(put_about(db, "taken_by", about.taken_by));
   SKIFF_TRY(put_about(db, "objects", std::to_string(snapshot.entries.size())));
   SKIFF_TRY(put_files(db, about.files));
-  return db.execute("COMMIT");
+  SKIFF_TRY(db.execute("COMMIT"));
+  remove_beside(path);
+  return {};
 }
 
 Result<Backup> open_backup(const std::string& copy, Revision seen) {
@@ -178,12 +175,15 @@ Result<Backup> open_backup(const std::string& copy, Revision seen) {
     auto about = read_about(db);
     if (!about) return no_backup(about.error().message);
     out = std::move(*about);
-    SKIFF_TRY(become_store(db, std::max(seen, out.revision)));
+    SKIFF_TRY(db.execute("BEGIN IMMEDIATE; DROP TABLE backup; DROP TABLE backup_files; COMMIT"));
   }
   // Reads everything as the next start will, and says what is wrong with it.
   SKIFF_ASSIGN(const auto journal, open_sqlite_journal(copy));
   SKIFF_ASSIGN(const Journal::Loaded loaded, journal->load());
   if (loaded.entries.size() != out.objects) return no_backup("objects are missing");
+  // For the clients of the store that this takes the place of, the world has moved on.
+  const Revision next = std::max(seen, loaded.revision) + kLostRevisions;
+  SKIFF_TRY(journal->write({}, next, Sync::kSynced));
   return out;
 }
 
@@ -193,7 +193,7 @@ Revision last_revision(const std::string& objects_db) {
   if (!db) return 0;
   db->checkpoint_on_close(false);
   const auto revision = db->integer("SELECT value FROM meta WHERE key = 'revision'");
-  return revision ? static_cast<Revision>(*revision) + kLostRevisions : 0;
+  return revision ? static_cast<Revision>(*revision) : 0;
 }
 
 }  // namespace skiff::store

@@ -214,9 +214,9 @@ void add_restore(CLI::App& app, Context& context, const Hooks& hooks, int& exit_
   verb->add_option("file", options->file, "What skiff backup wrote")->required();
   verb->add_flag("-y,--yes", options->yes, "Do not ask");
   verb->footer(R"help(
-The backup is checked first, and the state before is kept in the data folder. A Skiff that runs takes
-the backup by starting again, as it was started; one that does not is changed where it lies. Clients
-that watch are told to list again.
+The backup is checked first, and the state before is kept in the data folder. A Skiff that runs
+takes the backup by starting again, as it was started; one that does not is changed where it lies.
+Clients that watch are told to list again.
 Examples:
   skiff restore monday.skiff
   skiff restore monday.skiff --yes --data /srv/skiff      a stopped or new one
