@@ -9,7 +9,9 @@
 #include "apiserver/discovery.h"
 #include "apiserver/logs.h"
 #include "apiserver/request_body.h"
+#include "apiserver/scale.h"
 #include "apiserver/status.h"
+#include "apiserver/wire/refuse.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -32,14 +34,6 @@ http::Response refuse_identity(const http::Request& request, const Error& error)
       500, fmt::format("Internal Server Error: {}: {}\n", quoted(request.target), error.message));
 }
 
-void indent_where_asked(const http::Url& url, http::Response& response) {
-  if (response.stream || response.body.empty() || !url.flag("pretty") ||
-      http::header(response.headers, "Content-Type") != "application/json") {
-    return;
-  }
-  if (const auto parsed = json::parse(response.body)) response.body = json::pretty(*parsed) + "\n";
-}
-
 }  // namespace
 
 Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::Registry& registry,
@@ -50,6 +44,7 @@ Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::
       options_(std::move(options)),
       writes_(registry, clock, seed),
       open_api_(writes_.gate()),
+      audit_ids_(seed),
       watches_(store, clock),
       collector_(
           store, clock, writes_, [this] { return this->kinds(); },
@@ -113,7 +108,8 @@ http::Response Server::handle(const http::Request& request) {
     return error_response({.code = Code::kBadRequest, .message = "the path cannot be understood"});
   }
   http::Response response = dispatch(request, *url);
-  indent_where_asked(*url, response);
+  encode_answer(request, *url, response);
+  audit_ids_.stamp(request, response);
   if (const std::string cookie = access_.sign_in_cookie(request, *url); !cookie.empty()) {
     response.headers.emplace_back("Set-Cookie", cookie);
   }
@@ -159,8 +155,10 @@ const ExtraRoute* Server::extra_route(const http::Request& request, const http::
 http::Response Server::answer_path(const http::Request& request, const http::Url& url) {
   const auto table = kinds();
   const std::string& first = url.segments.empty() ? url.path : url.segments[0];
-  if (request.method != "GET" && request.method != "HEAD") {
-    return error_response(method_not_allowed());
+  const bool below_a_resource =
+      url.segments.size() > (first == "apis" ? 3 : 2) && (first == "api" || first == "apis");
+  if (below_a_resource || (request.method != "GET" && request.method != "HEAD")) {
+    return routing_response(Code::kMethodNotAllowed, method_not_allowed().message);
   }
   if (first == "healthz" || first == "livez" || first == "readyz") return health(url);
   if (first == "version" && url.segments.size() == 1) return version();
@@ -179,25 +177,7 @@ http::Response Server::answer_resource(const http::Request& request, const http:
                                        const Route& route, const Identity& identity) {
   const auto table = kinds();
   const ServedKind* kind = table->find(route.group, route.version, route.plural);
-  const bool sub_exists =
-      kind != nullptr &&
-      (route.subresource.empty() ||
-       std::ranges::count(subresources(*kind), route.subresource, &api::Subresource::name) > 0);
-  if (!sub_exists) {
-    return error_response(
-        {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
-  }
-  const bool scope_fits =
-      kind->resource().namespaced ? (route.name.empty() || !route.ns.empty()) : route.ns.empty();
-  if (!scope_fits) {
-    return error_response(
-        {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
-  }
-  // A new object's name is in its body, so there is nothing to post to an object itself.
-  const bool misplaced =
-      route.verb == Verb::kCreate && !route.name.empty() && route.subresource.empty();
-  if (misplaced || !allows(*kind, route.subresource, route.verb))
-    return error_response(method_not_allowed());
+  if (auto refused = refuse_route(*table, kind, route, request)) return std::move(*refused);
   if (mutates(route.verb)) return answer_write(request, url, *kind, route, identity);
   if (route.verb == Verb::kDeleteCollection) {
     return answer_delete_collection(request, url, *kind, route, identity);
@@ -216,10 +196,16 @@ http::Response Server::answer_resource(const http::Request& request, const http:
     hold_until_visible(store_, pod->revision(), response);
     return response;
   }
+  if (route.subresource == "scale") return get_scale(store_, *kind, key);
   if (route.verb == Verb::kGet) return get_object(store_, *view, key, url, clock_.now());
   std::string fields = url.param("fieldSelector").value_or("");
   if (!route.name.empty()) {  // a watch of one object
-    fields += (fields.empty() ? "metadata.name=" : ",metadata.name=") + route.name;
+    if (fields.empty()) fields = "metadata.name=" + route.name;
+    if (fields != "metadata.name=" + route.name) {
+      return error_response(
+          {.code = Code::kBadRequest,
+           .message = "fieldSelector metadata.name doesn't match requested name"});
+    }
   }
   auto selection =
       Selection::parse(*kind, route.ns, url.param("labelSelector").value_or(""), fields);

@@ -18,6 +18,7 @@
 #include "apiserver/pod_streams.h"
 #include "apiserver/reads.h"
 #include "apiserver/watch.h"
+#include "apiserver/wire/audit_ids.h"
 #include "apiserver/writes.h"
 #include "base/http.h"
 #include "client/client.h"
@@ -113,6 +114,7 @@ class Server {
   ServerOptions options_;
   Writes writes_;
   OpenApi open_api_;
+  AuditIds audit_ids_;
   Watches watches_;
   Collector collector_;
   Access access_;

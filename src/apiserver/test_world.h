@@ -35,6 +35,23 @@ class World {
 
   void flush() { EXPECT_TRUE(store->flush()); }
 
+  // The same disk under a new store and server: the history of events is gone.
+  void restart() {
+    flush();
+    server.reset();
+    store.reset();
+    auto opened =
+        store::Store::open(store::open_memory_journal(disk), store::Store::Writer::kManual);
+    EXPECT_TRUE(opened);
+    store = std::move(*opened);
+    ServerOptions options;
+    options.auth.admin_token = "secret";
+    server = std::make_unique<Server>(*store, api::builtin_kinds(), registry, clock, 8,
+                                      std::move(options));
+    EXPECT_TRUE(server->bootstrap());
+    flush();
+  }
+
   http::Request request(std::string method, std::string target, std::string body = {},
                         std::string type = "application/json", std::string accept = {}) const {
     http::Request out{

@@ -55,6 +55,8 @@ struct Outcome {
   store::Key key = {};
   // The answer, where it is not simply the object under `key` after the commit.
   std::optional<json::value> answer = {};
+  // The answer is the Scale of the object under `key`, which is of this kind.
+  const ServedKind* scale_of = nullptr;
   std::vector<std::string> warnings = {};
 };
 
@@ -87,6 +89,7 @@ class Writes {
   Result<Outcome> remove(Transaction& txn, const WriteRequest& request);
   Result<Outcome> bind(Transaction& txn, const WriteRequest& request);
   Result<Outcome> finalize(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> scale(Transaction& txn, const WriteRequest& request);
 
   // Writes `next` over `old`: metadata rules, defaults, validation, generation, no-op detection,
   // and removal where the last finalizer of a deleted object goes.
@@ -117,9 +120,16 @@ Result<void> match_body(const WriteRequest& request, json::value& object);
 std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object);
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old);
 // What a kind that the server has duties for gets when it is made: finalizers, conditions.
-void prepare_new(const ServedKind& kind, json::value& object, const std::string& now);
+void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
+                 const std::string& now);
 // What the server's part of the status follows from the spec on each update.
-void follow_spec(const ServedKind& kind, json::value& object);
+void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
+                 const std::string& now);
+// Which names of a definition are its own, by the definitions of its group (with itself, where it
+// is stored), and whether it is served.
+void accept_names(json::value& definition, const std::vector<Object>& all, const std::string& now);
+// username and groups, as authentication.k8s.io tells them.
+json::value user_info(const Identity& user);
 bool has_finalizers(const json::value& object);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
 // namespace by its own list of finalizers.

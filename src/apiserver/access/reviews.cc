@@ -29,17 +29,6 @@ json::array words(const std::vector<std::string>& list) {
   return out;
 }
 
-json::object user_info(const Identity& who) {
-  json::object out;
-  if (!who.user.empty()) out["username"] = who.user;
-  if (!who.uid.empty()) out["uid"] = who.uid;
-  if (!who.groups.empty()) out["groups"] = words(who.groups);
-  json::object extra;
-  for (const auto& [key, values] : who.extra) extra[key] = words(values);
-  if (!extra.empty()) out["extra"] = std::move(extra);
-  return out;
-}
-
 Identity asked_about(const json::value& spec) {
   Identity out{.user = std::string(json::get_string(spec, {"user"})),
                .groups = json::strings(json::get_array(spec, {"groups"})),

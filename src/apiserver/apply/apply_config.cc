@@ -35,9 +35,9 @@ Error conflict_error(const FieldWriter& writer, const std::vector<Conflict>& con
   std::string list, only;
   for (const Conflict& conflict : conflicts) {
     // A scale has owners of its own, in its own version.
-    const std::string owner = describe(
-        *conflict.owner,
-        writer.subresource == "scale" ? "autoscaling/v1" : conflict.owner->api_version);
+    const std::string owner =
+        describe(*conflict.owner,
+                 writer.subresource == "scale" ? "autoscaling/v1" : conflict.owner->api_version);
     if (!list.empty()) list += '\n';
     list += fmt::format("conflicts with {}:", owner);
     conflict.fields.each([&](const FieldSet::Path& path) {
@@ -50,9 +50,8 @@ Error conflict_error(const FieldWriter& writer, const std::vector<Conflict>& con
     });
   }
   const std::size_t count = error.causes.size();
-  error.message = count == 1
-                      ? fmt::format("Apply failed with 1 conflict: {}", only)
-                      : fmt::format("Apply failed with {} conflicts: {}", count, list);
+  error.message = count == 1 ? fmt::format("Apply failed with 1 conflict: {}", only)
+                             : fmt::format("Apply failed with {} conflicts: {}", count, list);
   return error;
 }
 
@@ -148,8 +147,7 @@ class Apply {
   void start_tracking(Managed& managed) const {
     FieldWriter before = writer_;
     before.manager = kBeforeFirstApply;
-    give_update(managed, before,
-                own_changes(gate_, writer_.kind, json::object(), live_).changed);
+    give_update(managed, before, own_changes(gate_, writer_.kind, json::object(), live_).changed);
   }
 
   Result<void> check_conflicts(const Managed& managed, const TypedFields::Change& change,

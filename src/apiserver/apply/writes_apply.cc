@@ -25,8 +25,7 @@ const api::Resource& kind_of_body(const WriteRequest& request) {
 // The configuration that an applied Scale is of the object it belongs to.
 json::value config_of_scale(const WriteRequest& request) {
   const api::Resource& r = request.kind->resource();
-  json::value config =
-      json::object{{"apiVersion", r.api_version()}, {"kind", r.kind}};
+  json::value config = json::object{{"apiVersion", r.api_version()}, {"kind", r.kind}};
   if (const json::value* metadata = json::find(request.body, {"metadata"})) {
     config.get_object()["metadata"] = *metadata;
   }
@@ -53,8 +52,7 @@ Result<void> check_body(const WriteRequest& request) {
                             json::type_name(request.body)));
   }
   if (api::api_version(request.body) != r.api_version() || api::kind(request.body) != r.kind) {
-    return fail(Code::kBadRequest,
-                fmt::format("invalid object type: {}", kind_text(request.body)));
+    return fail(Code::kBadRequest, fmt::format("invalid object type: {}", kind_text(request.body)));
   }
   const json::value* managed = json::find(request.body, {"metadata", "managedFields"});
   if (managed != nullptr && !managed->is_null()) {
@@ -64,8 +62,7 @@ Result<void> check_body(const WriteRequest& request) {
 }
 
 Error uid_changed(const WriteRequest& request, std::string_view uid) {
-  const Cause cause =
-      invalid_value("metadata.uid", json::string(uid), "field is immutable");
+  const Cause cause = invalid_value("metadata.uid", json::string(uid), "field is immutable");
   Error error = invalid(request.kind->resource(), request.name, {cause});
   // The real server finds it twice and says it once.
   error.causes.push_back(cause);
@@ -120,10 +117,10 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
                            .now = stamp()};
   json::value shown;
   if (old != nullptr) request.kind->from_storage(shown = *old);
-  SKIFF_ASSIGN(json::value next,
-               apply_config(gate_, writer, request.force, old == nullptr ? nullptr : &shown,
-                            request.subresource == "scale" ? config_of_scale(request)
-                                                           : request.body));
+  SKIFF_ASSIGN(
+      json::value next,
+      apply_config(gate_, writer, request.force, old == nullptr ? nullptr : &shown,
+                   request.subresource == "scale" ? config_of_scale(request) : request.body));
   WriteRequest write = request;
   write.applied = true;
   const std::string_view uid = api::uid(request.body);
