@@ -60,7 +60,6 @@ void set_defaults(json::value& object) {
   });
   if (exposed(object)) put(spec, "externalTrafficPolicy", "Cluster");
   const std::string_view type = json::get_string(object, {"spec", "type"});
-  const bool external = type == "ExternalName";
   if (type == "ClusterIP" || type == "NodePort" || type == "LoadBalancer") {
     put(spec, "internalTrafficPolicy", "Cluster");
   }
