@@ -90,6 +90,31 @@ json::value prune(const TypedFields& typed, const json::value& merged, const Man
   return pruned.is_null() ? json::value(json::object()) : pruned;
 }
 
+bool has_nulls(const json::value& v) {
+  if (const json::object* o = v.if_object()) {
+    return std::ranges::any_of(*o, [](const auto& m) { return has_nulls(m.value()); });
+  }
+  if (const json::array* a = v.if_array()) return std::ranges::any_of(*a, has_nulls);
+  return v.is_null();
+}
+
+// What pruning has emptied goes, once nobody needs to know any more that it was not taken out.
+void drop_nulls(json::value& v) {
+  if (json::array* a = v.if_array()) {
+    for (json::value& item : *a) drop_nulls(item);
+    a->erase(std::remove_if(a->begin(), a->end(), [](const auto& i) { return i.is_null(); }),
+             a->end());
+  }
+  json::object* o = v.if_object();
+  if (o == nullptr) return;
+  std::vector<std::string> gone;
+  for (auto& member : *o) {
+    drop_nulls(member.value());
+    if (member.value().is_null()) gone.emplace_back(member.key());
+  }
+  for (const std::string& key : gone) o->stable_erase(o->find(key));
+}
+
 class Apply {
  public:
   Apply(const SchemaGate& gate, const FieldWriter& writer, const json::value* old)
@@ -131,10 +156,11 @@ class Apply {
     json::value next = prune(typed_, merged, *managed, last);
     managed->entries.pop_back();
 
-    const auto change = own_changes(gate_, writer_.kind, live_, next);
+    const auto change = own_changes(gate_, writer_, live_, next);
     if (!force) SKIFF_TRY(check_conflicts(*managed, change, config));
     take_from_others(*managed, change);
     self.fields = ownable(self.fields);
+    if (!has_nulls(live_) && !has_nulls(config)) drop_nulls(next);
     if (next != live_ && writer_.subresource != "scale") self.time = writer_.now;
     if (!self.fields.empty()) managed->entries.push_back(std::move(self));
     if (writer_.manager == kKubectl) renew_last_applied(config, next);
@@ -147,7 +173,7 @@ class Apply {
   void start_tracking(Managed& managed) const {
     FieldWriter before = writer_;
     before.manager = kBeforeFirstApply;
-    give_update(managed, before, own_changes(gate_, writer_.kind, json::object(), live_).changed);
+    give_update(managed, before, own_changes(gate_, writer_, json::object(), live_).changed);
   }
 
   Result<void> check_conflicts(const Managed& managed, const TypedFields::Change& change,

@@ -99,7 +99,8 @@ Result<void> print_objects(Context& context, Connection& server, json::array obj
     return {};
   }
   // Who owns which field is for programs; kubectl does not show it either.
-  for (json::value& object : objects) json::make_object(object, {"metadata"}).erase("managedFields");
+  for (json::value& object : objects)
+    json::make_object(object, {"metadata"}).erase("managedFields");
   json::value out;
   if (single && objects.size() == 1) {
     out = std::move(objects.front());
