@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 
 #include "apiserver/protobuf.h"
+#include "apiserver/status.h"
 #include "base/limits.h"
 #include "base/strings.h"
 #include "base/yaml.h"
@@ -35,6 +35,34 @@ Result<void> read_dry_run(std::string_view value, WriteRequest& request) {
                 fmt::format("dryRun: Unsupported value: \"{}\": supported values: \"All\"", value));
   }
   request.dry_run = true;
+  return {};
+}
+
+// 422 about the options that a write of this sort takes.
+Result<void> check_manager(std::string_view manager, Verb verb) {
+  const api::Resource options{.group = "meta.k8s.io",
+                              .kind = verb == Verb::kCreate   ? "CreateOptions"
+                                      : verb == Verb::kUpdate ? "UpdateOptions"
+                                                              : "PatchOptions"};
+  if (manager.size() > kFieldManagerBytes) {
+    const Cause cause{
+        .field = "fieldManager",
+        .reason = "FieldValueTooLong",
+        .message = fmt::format("Too long: may not be more than {} bytes", kFieldManagerBytes)};
+    return std::unexpected(invalid(options, "", {cause}));
+  }
+  for (std::size_t i = 0; i < manager.size(); ++i) {
+    const auto c = static_cast<unsigned char>(manager[i]);
+    if (c >= ' ' && c != 0x7f) continue;
+    const std::string quoted =
+        fmt::format("\"{}\\x{:02x}{}\"", manager.substr(0, i), c, manager.substr(i + 1));
+    const Cause cause{
+        .field = "fieldManager",
+        .reason = "FieldValueInvalid",
+        .message = fmt::format("Invalid value: {}: invalid character U+{:04X} (at position {})",
+                               quoted, c, i)};
+    return std::unexpected(invalid(options, "", {cause}));
+  }
   return {};
 }
 
@@ -88,13 +116,7 @@ Result<void> read_options(const http::Url& url, WriteRequest& request) {
                             validation));
   }
   const std::string manager = url.param("fieldManager").value_or("");
-  const bool printable =
-      std::ranges::all_of(manager, [](char c) { return static_cast<unsigned char>(c) >= ' '; });
-  if (manager.size() > kFieldManagerBytes || !printable) {
-    return fail(
-        Code::kBadRequest,
-        fmt::format("fieldManager: must be at most {} printable characters", kFieldManagerBytes));
-  }
+  SKIFF_TRY(check_manager(manager, request.verb));
   request.manager = manager;
   return {};
 }

@@ -128,7 +128,9 @@ class Apply {
     live_.get_object()["kind"] = writer.kind.resource().kind;
   }
 
-  Result<json::value> run(const json::value& config, bool force) {
+  // `said` is the configuration before that was left out of it which this path does not set: to
+  // the real server who says something new there has changed something.
+  Result<json::value> run(const json::value& config, const json::value& said, bool force) {
     auto managed = Managed::decode(stored_);
     if (!managed) {
       return fail(Code::kUnknown,
@@ -161,7 +163,9 @@ class Apply {
     take_from_others(*managed, change);
     self.fields = ownable(self.fields);
     if (!has_nulls(live_) && !has_nulls(config)) drop_nulls(next);
-    if (next != live_ && writer_.subresource != "scale") self.time = writer_.now;
+    if (writer_.subresource != "scale" && (next != live_ || changes(said, config, merged))) {
+      self.time = writer_.now;
+    }
     if (!self.fields.empty()) managed->entries.push_back(std::move(self));
     if (writer_.manager == kKubectl) renew_last_applied(config, next);
     put_managed(*managed, next);
@@ -169,6 +173,13 @@ class Apply {
   }
 
  private:
+  bool changes(const json::value& said, const json::value& config,
+               const json::value& merged) const {
+    if (said == config) return false;
+    const auto all = typed_.merge(live_, said);
+    return all && *all != merged;
+  }
+
   // Everything there was before the first apply belongs to nobody in particular.
   void start_tracking(Managed& managed) const {
     FieldWriter before = writer_;
@@ -216,7 +227,7 @@ Result<json::value> apply_config(const SchemaGate& gate, const FieldWriter& writ
                             api::ns(config), api::name(config), r.group, r.version, r.kind,
                             checked.error().message));
   }
-  return Apply(gate, writer, old).run(settable(writer, config), force);
+  return Apply(gate, writer, old).run(settable(writer, config), config, force);
 }
 
 }  // namespace skiff::apiserver
