@@ -2,12 +2,15 @@
 SHELL := /bin/bash
 export SKIFF_LAUNCHER ?= $(shell command -v ccache 2>/dev/null)
 
-.PHONY: help setup build demo test test-all bench format tidy release clean
+.PHONY: help setup build demo test test-all test-cluster fuzz bench format tidy release clean
 
 help:
 	@echo "make demo      build, start Skiff, train on several workers, kill it in the middle, go on"
 	@echo "make test      unit tests (ASan+UBSan; TSan for store, net, node), simulator, real clients"
-	@echo "make test-all  adds the heavy groups: real clients on ASan, 100 crashes, planted bugs"
+	@echo "make test-all  adds the heavy groups: real clients on ASan, crashes, planted bugs, test-cluster"
+	@echo "make test-cluster  beside a real kube-apiserver: the same requests to both, our controllers on it,"
+	@echo "               upstream's conformance specs on ours"
+	@echo "make fuzz      fuzzers on everything that parses, five minutes each"
 	@echo "make build     leaves the binary at build/skiff"
 	@echo "make bench     figures of docs/benchmarks.md"
 	@echo "make format | tidy | release | clean"
@@ -27,7 +30,13 @@ test: setup
 	@tools/test tidy build asan tsan sim e2e
 
 test-all: setup
-	@tools/test tidy build asan tsan sim e2e e2e_asan crash mutants
+	@tools/test tidy build asan tsan sim e2e e2e_asan crash mutants cluster conformance
+
+test-cluster: setup
+	@tools/test build cluster conformance
+
+fuzz: setup
+	@tools/fuzz
 
 bench: build
 	@tools/bench

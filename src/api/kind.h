@@ -40,12 +40,15 @@ struct Column {
   std::string json_path = {};  // .spec.replicas, .status.conditions[-1:].type
   int priority = 0;
   std::string description = {};
+  std::string format = {};
 };
 
 struct Admission {
   // What the API server knows besides the object itself.
   const json::value* old = nullptr;  // null on create
   std::string_view subresource = {};
+  std::string_view now = {};          // as metav1.Time
+  const json::value* user = nullptr;  // username, uid and groups of who asks
 };
 
 // A path below an object, as discovery lists it.
@@ -96,11 +99,11 @@ struct Kind {
   bool unconditional_update = true;
   // Rules that a schema cannot say. Pure. Defaulting runs on create and update, before validation.
   void (*set_defaults)(json::value& object) = nullptr;
-  // What the server itself writes into an object that a user creates or updates, after defaulting:
-  // a Job's selector. `old` is null on create. Values may still be of wrong types.
-  void (*prepare)(json::value& object, const json::value* old) = nullptr;
+  // What the server itself sets or takes back, when all defaults are in: on create, on update and
+  // for each sub-resource that writes the object.
+  void (*prepare)(json::value& object, const Admission& context) = nullptr;
   std::vector<Cause> (*validate)(const json::value& object, const Admission& context) = nullptr;
-  // Sentences about an accepted object that its author should read.
+  // What a client should be told about a good object.
   std::vector<std::string> (*warnings)(const json::value& object,
                                        const Admission& context) = nullptr;
   // The text of a selectable field that is not simply what stands at its path.

@@ -1,4 +1,5 @@
 // What must exist before the first client comes.
+#include "apiserver/admission/service_addresses.h"
 #include "apiserver/server.h"
 
 namespace skiff::apiserver {
@@ -17,12 +18,27 @@ json::array kubernetes_ports(int port) {
 }
 
 json::value kubernetes_service(int port) {
-  return json::object{
-      {"metadata",
-       {{"name", "kubernetes"},
-        {"labels", {{"component", "apiserver"}, {"provider", "kubernetes"}}}}},
-      {"spec", {{"type", "ClusterIP"}, {"clusterIP", "None"}, {"ports", kubernetes_ports(port)}}}};
+  return json::object{{"metadata",
+                       {{"name", "kubernetes"},
+                        {"labels", {{"component", "apiserver"}, {"provider", "kubernetes"}}}}},
+                      {"spec",
+                       {{"type", "ClusterIP"},
+                        {"clusterIP", json::string(kFirstServiceAddress)},
+                        {"ports", kubernetes_ports(port)}}}};
 }
+
+// The two classes that components of the cluster run in; users cannot make such names.
+constexpr std::string_view kPriorityClasses = "priorityclasses.scheduling.k8s.io";
+constexpr struct {
+  std::string_view name;
+  std::int64_t value;
+  std::string_view description;
+} kSystemClasses[] = {
+    {"system-node-critical", 2000001000,
+     "Used for system critical pods that must not be moved from their current node."},
+    {"system-cluster-critical", 2000000000,
+     "Used for system critical pods that must run in the cluster, but can be moved to another "
+     "node if necessary."}};
 
 bool points_to(const json::value& service, int port) {
   const json::array& ports = json::get_array(service, {"spec", "ports"});
@@ -55,9 +71,30 @@ Result<void> Server::bootstrap() {
            .body = json::object{{"spec", {{"ports", kubernetes_ports(options_.api_port)}}}}});
     }
   }
-  if (writes.empty()) return {};
-  const auto results = transact(writes);
-  if (!results.back()) return std::unexpected(results.back().error());
+  if (kinds()->by_key(kPriorityClasses) != nullptr) {
+    for (const auto& [name, value, description] : kSystemClasses) {
+      if (store_.get({.resource = std::string(kPriorityClasses), .name = std::string(name)})) {
+        continue;
+      }
+      writes.push_back(create({.group = "scheduling.k8s.io",
+                               .version = "v1",
+                               .plural = "priorityclasses",
+                               .kind = "PriorityClass",
+                               .namespaced = false},
+                              "",
+                              json::object{{"metadata", {{"name", json::string(name)}}},
+                                           {"value", value},
+                                           {"description", json::string(description)}}));
+    }
+  }
+  for (client::Write& write : access_.bootstrap_writes()) writes.push_back(std::move(write));
+  if (!writes.empty()) {
+    const auto results = transact(writes);
+    if (!results.back()) return std::unexpected(results.back().error());
+  }
+  // Roles that gather others are full before the first request is judged by them.
+  while (access_.pass()) {
+  }
   return {};
 }
 

@@ -177,7 +177,20 @@ bool Collector::empty_definition(const store::Key& key) {
     dirty_.insert(key);
     return did;
   }
-  return remove_finalizer(key, kCrdFinalizer);
+  did = remove_finalizer(key, kCrdFinalizer);
+  // Names that it held may be what another definition waits for.
+  if (did && store_.get(key) == nullptr) retry_names();
+  return did;
+}
+
+void Collector::retry_names() {
+  std::vector<Object> all;
+  for (const store::EntryPtr& entry : store_.list(kCrdKey).entries) all.push_back(entry->value());
+  for (const Object& definition : all) {
+    if (api::condition_true(*definition, "NamesAccepted")) continue;
+    write({.resource = std::string(kCrdKey), .name = std::string(api::name(*definition))},
+          [&](json::value& object) { accept_names(object, all, rfc3339(clock_.now())); });
+  }
 }
 
 std::vector<store::Key> Collector::dependents(const std::string& uid) const {

@@ -62,6 +62,7 @@ class Collector {
   bool judge_owners(const store::Key& key);
   bool empty_namespace(const store::Key& key);
   bool empty_definition(const store::Key& key);
+  void retry_names();
   bool owner_lives(const store::Key& key, const Owner& owner) const;
   std::vector<store::Key> dependents(const std::string& uid) const;
   std::vector<store::Key> objects_of(const std::string& resource, const std::string* ns) const;

@@ -12,6 +12,22 @@ store::Key key_of(const WriteRequest& request) {
   return {.resource = request.kind->storage_key(), .ns = request.ns, .name = request.name};
 }
 
+json::value user_info(const Identity& user) {
+  const auto words = [](const std::vector<std::string>& list) {
+    json::array out;
+    for (const std::string& word : list) out.emplace_back(json::string(word));
+    return out;
+  };
+  json::object out;
+  if (!user.user.empty()) out["username"] = user.user;
+  if (!user.uid.empty()) out["uid"] = user.uid;
+  if (!user.groups.empty()) out["groups"] = words(user.groups);
+  json::object extra;
+  for (const auto& [key, values] : user.extra) extra[key] = words(values);
+  if (!extra.empty()) out["extra"] = std::move(extra);
+  return out;
+}
+
 bool has_finalizers(const json::value& object) {
   return !json::get_array(object, {"metadata", "finalizers"}).empty();
 }
@@ -29,11 +45,15 @@ std::string Writes::new_suffix() {
 }
 
 Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
+  if (hooks_.answer) {
+    if (auto answered = hooks_.answer(request)) return std::move(*answered);
+  }
   if (request.verb == Verb::kPatch && request.patch == PatchType::kApply) {
     return apply(txn, request);
   }
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
+  if (request.subresource == "scale") return scale(txn, request);
   switch (request.verb) {
     case Verb::kCreate:
       return create(txn, request);

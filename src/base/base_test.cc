@@ -20,6 +20,15 @@ TEST(Json, ErrorSaysWhere) {
 
 TEST(Json, DepthIsBounded) { EXPECT_FALSE(json::parse(std::string(100'000, '['))); }
 
+TEST(Json, ANumberTooLargeForADoubleIsRefused) {
+  for (const std::string text : {"1e999", R"({"a":[-1E400]})", "[1.5e309]"}) {
+    EXPECT_FALSE(json::parse(text)) << text;
+  }
+  EXPECT_FALSE(json::parse(std::string(400, '9')));
+  EXPECT_TRUE(json::parse("[1e308, 1e-400, \"1e999\"]"));
+  EXPECT_TRUE(json::parse("\"" + std::string(400, '9') + "\""));
+}
+
 TEST(Json, SetMakesTheWay) {
   json::value v;
   json::set(v, {"metadata", "labels", "a.b/c"}, "x");

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/parser.hpp>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 
 #include "base/limits.h"
 
@@ -39,6 +41,29 @@ void write_pretty(std::string& out, const value& v, std::size_t indent) {
   }
 }
 
+// Whether the text may hold a number that is too large for a double; nearly none does.
+bool may_overflow(std::string_view text) {
+  std::size_t digits = 0;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      if (++digits > 300) return true;
+    } else {
+      if ((c == 'e' || c == 'E') && digits > 0) return true;
+      digits = 0;
+    }
+  }
+  return false;
+}
+
+bool finite(const value& v) {
+  if (const double* number = v.if_double()) return std::isfinite(*number);
+  if (const array* a = v.if_array()) return std::ranges::all_of(*a, finite);
+  if (const object* o = v.if_object()) {
+    return std::ranges::all_of(*o, [](const auto& member) { return finite(member.value()); });
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<value> parse(std::string_view text) {
@@ -51,7 +76,11 @@ Result<value> parse(std::string_view text) {
     return fail(Code::kBadRequest,
                 fmt::format("invalid JSON at byte {}: {}", used, error.message()));
   }
-  return parser.release();
+  value parsed = parser.release();
+  if (may_overflow(text) && !finite(parsed)) {
+    return fail(Code::kBadRequest, "invalid JSON: a number is too large for a float64");
+  }
+  return parsed;
 }
 
 std::string serialize(const value& v) { return boost::json::serialize(v); }

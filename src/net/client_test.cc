@@ -113,7 +113,7 @@ TEST(Client, ReplacesAConnectionThatTheServerClosed) {
 
 TEST(Client, GivesUpInTime) {
   ServerOptions options;
-  options.gate = [](std::uint64_t, std::function<void()>) {};  // never opens
+  options.gate = [](std::uint64_t, auto, auto) {};  // never opens
   const auto server =
       serve([](const http::Request&) { return http::Response{.after_revision = 1}; }, options);
   Client client;

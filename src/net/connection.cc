@@ -274,7 +274,14 @@ void Connection::respond(http::Response response) {
   response_ = std::move(response);
   const auto& gate = core_->options.gate;
   if (response_.after_revision == 0 || !gate) return send_answer();
-  gate(response_.after_revision, from_anywhere([](Connection& self) { self.send_answer(); }));
+  gate(response_.after_revision, from_anywhere([](Connection& self) { self.send_answer(); }),
+       [weak = weak_from_this()](const Error& error) {
+         const auto self = weak.lock();
+         if (!self) return;
+         self->from_anywhere([error](Connection& alive) {
+           alive.respond(refusal(http_code(error.code), reason(error.code), error.message));
+         })();
+       });
 }
 
 void Connection::send_answer() {

@@ -32,8 +32,11 @@ struct ServerOptions {
   // that the handler can answer 401 with a sentence instead of the client seeing a TLS alert.
   std::string client_ca_pem = {};
   int threads = 2;
-  // Calls `ready` once, from any thread, when the revision may be heard of outside.
-  std::function<void(std::uint64_t revision, std::function<void()> ready)> gate = {};
+  // Calls `ready` once, from any thread, when the revision may be heard of outside; or `refused`
+  // instead, whose error is then the answer.
+  using Gate = std::function<void(std::uint64_t revision, std::function<void()> ready,
+                                  std::function<void(const Error&)> refused)>;
+  Gate gate = {};
   std::string server_header = {};
 
   std::size_t header_bytes = limits::kHttpHeaderBytes;

@@ -435,12 +435,33 @@ TEST(Server, StopsWithOpenStreamsAndSurvivesLateWakes) {
   }
 }
 
+TEST(Server, AnswersWithTheErrorOfAGateThatRefuses) {
+  ServerOptions options;
+  options.gate = [](std::uint64_t, auto, const std::function<void(const Error&)>& refused) {
+    std::thread(refused, Error{.code = Code::kTimeout, .message = "the disk is full"}).join();
+  };
+  const auto server = serve(
+      [](const http::Request& request) {
+        return http::Response{.body = "done", .after_revision = request.target == "/7" ? 7U : 0U};
+      },
+      options);
+  RawSocket socket(server->port(0));
+  socket.send("POST /7 HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+  const std::string answer = socket.read_until("disk is full");
+  EXPECT_TRUE(answer.contains("504 Gateway Timeout")) << answer;
+  EXPECT_TRUE(answer.contains(R"("reason":"Timeout")")) << answer;
+  EXPECT_FALSE(answer.contains("done")) << answer;
+  socket.clear();
+  socket.send("GET /0 HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(socket.read_until("done").contains("200 OK")) << "the connection goes on";
+}
+
 TEST(Server, HoldsAnAnswerUntilItsRevisionIsSafe) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::pair<std::uint64_t, std::function<void()>>> held;
   ServerOptions options;
-  options.gate = [&](std::uint64_t revision, std::function<void()> ready) {
+  options.gate = [&](std::uint64_t revision, std::function<void()> ready, auto) {
     const std::lock_guard lock(mutex);
     held.emplace_back(revision, std::move(ready));
     changed.notify_all();

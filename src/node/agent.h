@@ -33,6 +33,8 @@ struct AgentOptions {
   std::string api_host = {};  // where pods find the API; empty: they are not told
   int api_port = 0;
   Variables machine_env = {};  // the environment of this process
+  // Makes tokens of service accounts; absent: pods get none. From the agent's thread.
+  TokenSource tokens = {};
   int workers = 4;
   // What an operator should know: failed writes, failed runtime calls. From the agent's thread.
   std::function<void(std::string)> log = {};

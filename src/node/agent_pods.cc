@@ -347,6 +347,7 @@ EnvironmentInput Agent::Impl::environment(const json::value& pod, const json::va
                                              .kind = map ? "ConfigMap" : "Secret"};
                 return client_.get(resource, ns, name);
               },
+          .tokens = options_.tokens,
           .machine = options_.machine_env,
           .api_host = options_.api_host,
           .api_port = options_.api_port,

@@ -38,14 +38,9 @@ class Builder {
       name(base).alias = lower(json::get_string(service, {"spec", "externalName"}));
       return;
     }
-    const std::string_view cluster_ip = json::get_string(service, {"spec", "clusterIP"});
-    if (const auto ip = parse_ipv4(cluster_ip)) {
-      name(base).addresses = {*ip};
-      records_.reverse.try_emplace(*ip, base);
-      add_ports(service, base, {base});
-      return;
-    }
-    add_headless(service, base);
+    // Nothing on this node carries what is sent to a cluster IP, so every service is answered with
+    // the addresses of its pods.
+    add_pods(service, base);
   }
 
   DnsRecords finish() && { return std::move(records_); }
@@ -80,7 +75,7 @@ class Builder {
     return best == nullptr ? kNone : *best;
   }
 
-  void add_headless(const json::value& service, const std::string& base) {
+  void add_pods(const json::value& service, const std::string& base) {
     const json::object& selector = json::get_object(service, {"spec", "selector"});
     const bool all = json::get_bool(service, {"spec", "publishNotReadyAddresses"}).value_or(false);
     const LabelSelector matcher = LabelSelector::from_map(selector);

@@ -20,10 +20,22 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 enum class SourceKind { kConfigMap, kSecret };
 using Lookup = std::function<Result<json::value>(SourceKind kind, std::string_view name)>;
 
+// A token of the pod's service account, for one of its projected volumes.
+struct TokenWish {
+  std::string ns = {};
+  std::string account = {};
+  std::string pod = {};
+  std::string pod_uid = {};
+  std::string audience = {};  // empty: the API server itself
+  std::int64_t seconds = 3600;
+};
+using TokenSource = std::function<Result<std::string>(const TokenWish& wish)>;
+
 struct EnvironmentInput {
   const json::value& pod;  // as it will be told: status has the addresses
   const json::value& container;
   Lookup lookup = {};
+  TokenSource tokens = {};    // absent: pods get none on this node
   Variables machine = {};     // of the Skiff process, all of it: only what helps is passed on
   Variables image = {};       // of the image or its mapping
   std::string venv = {};      // folder of a Python environment to run in; empty: none

@@ -89,12 +89,38 @@ Result<void> add_downward(Volume& volume, const EnvironmentInput& input, const j
   return {};
 }
 
+// Every pod has a volume with a token and the authority's certificate, asked for or not. Where this
+// node can give no token, the pod runs without both.
+constexpr std::string_view kRootCertificate = "kube-root-ca.crt";
+
+Result<void> add_token(Volume& volume, const EnvironmentInput& input, const json::value& source,
+                       int mode) {
+  if (!input.tokens) return {};
+  SKIFF_ASSIGN(
+      std::string token,
+      input.tokens({.ns = std::string(api::ns(input.pod)),
+                    .account = std::string(
+                        json::get_string(input.pod, {"spec", "serviceAccountName"}, "default")),
+                    .pod = std::string(api::name(input.pod)),
+                    .pod_uid = std::string(api::uid(input.pod)),
+                    .audience = std::string(json::get_string(source, {"audience"})),
+                    .seconds = json::get_int(source, {"expirationSeconds"}).value_or(3600)}));
+  return add_file(volume,
+                  {std::string(json::get_string(source, {"path"})), std::move(token), mode});
+}
+
 Result<void> add_projected(Volume& volume, const EnvironmentInput& input,
                            const json::value& projected) {
   const int mode = mode_of(projected, "defaultMode", 0644);
   for (const json::value& source : json::get_array(projected, {"sources"})) {
-    if (const json::value* map = json::find(source, {"configMap"})) {
-      SKIFF_TRY(add_source(volume, input, SourceKind::kConfigMap, *map, mode));
+    if (const json::value* token = json::find(source, {"serviceAccountToken"})) {
+      SKIFF_TRY(add_token(volume, input, *token, mode));
+    } else if (const json::value* map = json::find(source, {"configMap"})) {
+      const auto added = add_source(volume, input, SourceKind::kConfigMap, *map, mode);
+      const bool certificate = json::get_string(*map, {"name"}) == kRootCertificate;
+      if (!added && (input.tokens || !certificate || added.error().code != Code::kNotFound)) {
+        return added;
+      }
     } else if (const json::value* secret = json::find(source, {"secret"})) {
       SKIFF_TRY(add_source(volume, input, SourceKind::kSecret, *secret, mode));
     } else if (const json::value* downward = json::find(source, {"downwardAPI"})) {
@@ -103,7 +129,8 @@ Result<void> add_projected(Volume& volume, const EnvironmentInput& input,
       const json::object& object = json::get_object(source, {});
       const std::string type(object.empty() ? "empty" : std::string(object.begin()->key()));
       return fail(Code::kInvalid, fmt::format("volume \"{}\": a projected source of type {} is not "
-                                              "supported; configMap, secret and downwardAPI are",
+                                              "supported; configMap, secret, downwardAPI and "
+                                              "serviceAccountToken are",
                                               volume.name, type));
     }
   }

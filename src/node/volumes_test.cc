@@ -52,6 +52,61 @@ class VolumesTest : public testing::Test {
   std::string folder_;
 };
 
+constexpr std::string_view kApiAccess =
+    R"({"name":"v","projected":{"sources":[
+      {"serviceAccountToken":{"path":"token","expirationSeconds":3607,"audience":"vault"}},
+      {"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},
+      {"downwardAPI":{"items":[{"path":"namespace",
+        "fieldRef":{"fieldPath":"metadata.namespace"}}]}}]}})";
+
+TEST(VolumePlan, ATokenIsAskedForInTheNameOfThePodAndItsAccount) {
+  const json::value pod = parse(
+      R"({"metadata":{"name":"p","namespace":"ns","uid":"u1"},
+          "spec":{"serviceAccountName":"robot","volumes":[)" +
+      std::string(kApiAccess) + "]}}");
+  const json::value container = json::object();
+  const Lookup certificate = [](SourceKind, std::string_view) -> Result<json::value> {
+    return parse(R"({"data":{"ca.crt":"PEM"}})");
+  };
+  TokenWish asked;
+  const auto volumes = plan_volumes({.pod = pod,
+                                     .container = container,
+                                     .lookup = certificate,
+                                     .tokens = [&](const TokenWish& wish) -> Result<std::string> {
+                                       asked = wish;
+                                       return "secret";
+                                     }});
+  ASSERT_TRUE(volumes) << volumes.error().message;
+  const std::vector<VolumeFile>& files = (*volumes)[0].files;
+  ASSERT_EQ(files.size(), 3U);
+  EXPECT_EQ(files[0].path + "=" + files[0].data, "token=secret");
+  EXPECT_EQ(files[1].path + "=" + files[1].data, "ca.crt=PEM");
+  EXPECT_EQ(files[2].path + "=" + files[2].data, "namespace=ns");
+  EXPECT_EQ(
+      asked.ns + "/" + asked.account + "/" + asked.pod + "/" + asked.pod_uid + "/" + asked.audience,
+      "ns/robot/p/u1/vault");
+  EXPECT_EQ(asked.seconds, 3607);
+}
+
+TEST(VolumePlan, WithoutTokensAPodRunsAndStillLearnsItsNamespace) {
+  const auto volumes = plan(kApiAccess);
+  ASSERT_TRUE(volumes) << volumes.error().message;
+  ASSERT_EQ((*volumes)[0].files.size(), 1U);
+  EXPECT_EQ((*volumes)[0].files[0].path, "namespace");
+}
+
+TEST(VolumePlan, WhereThereAreTokensTheCertificateIsWaitedFor) {
+  const json::value pod = parse(R"({"spec":{"volumes":[)" + std::string(kApiAccess) + "]}}");
+  const json::value container = json::object();
+  const auto volumes =
+      plan_volumes({.pod = pod,
+                    .container = container,
+                    .lookup = lookup,
+                    .tokens = [](const TokenWish&) -> Result<std::string> { return "secret"; }});
+  ASSERT_FALSE(volumes);
+  EXPECT_EQ(volumes.error().code, Code::kNotFound);
+}
+
 TEST(VolumePlan, ChoosesRenamesAndSetsModes) {
   const auto all = plan(R"({"name":"v","configMap":{"name":"map","defaultMode":256}})");
   ASSERT_TRUE(all);

@@ -14,7 +14,8 @@ using env::posix::sqlite::Problem;
 // from those of other programs before we touch a table.
 constexpr std::int64_t kApplication = 0x536b6966;
 
-// `sum` guards what SQLite has no checksum for. `revision` and `boot` of meta: see the journal.
+// The text itself is part of the format: see check_tables(). `sum` guards what SQLite has no
+// checksum for. `revision` and `boot` of meta: see the journal.
 constexpr const char* kCreate = R"(
   CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
   CREATE TABLE objects(
@@ -133,6 +134,19 @@ std::unexpected<Error> damaged(const std::string& path, std::string_view detail)
                           "{0}-wal from a backup; or move both away to start empty, and try "
                           "`sqlite3 {0} .recover` to see what can be saved.",
                           path, detail));
+}
+
+Result<void> check_tables(Database& db, const std::string& path) {
+  SKIFF_ASSIGN(Database fresh, Database::open(":memory:", Database::Mode::kReadWriteCreate));
+  SKIFF_TRY(fresh.execute(kCreate));
+  constexpr std::string_view kTables =
+      "SELECT group_concat(type || ' ' || name || ': ' || coalesce(sql, ''), '; ')"
+      " FROM (SELECT * FROM sqlite_schema ORDER BY name)";
+  SKIFF_ASSIGN(const std::string expected, fresh.text(kTables));
+  const auto found = db.text(kTables);
+  if (!found) return damaged(path, found.error().message);
+  if (*found != expected) return damaged(path, "its tables are not as they were made");
+  return {};
 }
 
 Result<void> prepare_database(Database& db, const std::string& path, const Format& format) {

@@ -29,6 +29,10 @@ Format current_format();
 Result<void> prepare_database(env::posix::sqlite::Database& db, const std::string& path,
                               const Format& format);
 
+// Refuses a database of the current format whose tables are not as we make them: a damaged word in
+// their definition may leave them readable and change what is written next.
+Result<void> check_tables(env::posix::sqlite::Database& db, const std::string& path);
+
 // The sentence for a file that cannot be trusted, and what to do about it.
 std::unexpected<Error> damaged(const std::string& path, std::string_view detail);
 

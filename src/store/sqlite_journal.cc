@@ -1,11 +1,20 @@
-// The journal in SQLite: one row an object, and the last revision in the same transaction.
-#include <fmt/format.h>
+#include "store/sqlite_journal.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "env/posix/sqlite.h"
+#include "store/checksum.h"
 #include "store/journal.h"
+#include "store/mark.h"
 #include "store/sqlite_format.h"
 #include "store/store.h"
 
@@ -15,34 +24,6 @@ namespace {
 using env::posix::sqlite::Database;
 using env::posix::sqlite::Problem;
 using env::posix::sqlite::Statement;
-
-// The write-ahead log is folded into the file when it has this many pages (8 MiB): rarely enough
-// that a page changed often is copied once, and soon enough that opening after a crash is quick.
-constexpr int kCheckpointPages = 2'048;
-
-// Detects damage, not malice: every bit of the input moves half of the bits of the sum.
-class Checksum {
- public:
-  void add(std::string_view bytes) {
-    mix(bytes.size());
-    for (; bytes.size() >= sizeof(std::uint64_t); bytes.remove_prefix(sizeof(std::uint64_t))) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, bytes.data(), sizeof word);
-      mix(word);
-    }
-    std::uint64_t rest = 0;
-    if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());
-    mix(rest);
-  }
-  void mix(std::uint64_t word) {
-    state_ = (state_ ^ word) * 0x9e3779b97f4a7c15;
-    state_ ^= state_ >> 29;
-  }
-  std::int64_t value() const { return static_cast<std::int64_t>(state_); }
-
- private:
-  std::uint64_t state_ = 0x5bd1e995;
-};
 
 std::int64_t checksum(std::string_view resource, std::string_view ns, std::string_view name,
                       std::int64_t revision, std::string_view bytes) {
@@ -55,6 +36,12 @@ std::int64_t checksum(std::string_view resource, std::string_view ns, std::strin
   return sum.value();
 }
 
+std::int64_t checksum(Revision last) {
+  Checksum sum;
+  sum.mix(last);
+  return sum.value();
+}
+
 // Changes when the machine restarts, and only then; a power cut is a restart.
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -63,10 +50,33 @@ std::string boot_id() {
   return id;
 }
 
+// After a failed sync the system may count the pages it has lost as written, and the next sync
+// succeeds without them. Only what can be read back after a new start can be trusted.
+[[noreturn]] void abort_on_lost_sync(std::string_view message) {
+  std::fprintf(stderr, "skiff: %.*s\n", static_cast<int>(message.size()), message.data());
+  std::fflush(stderr);
+  std::abort();
+}
+
+Result<void> sync_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool done = fd >= 0 && fsync(fd) == 0;
+  const std::string why = std::strerror(errno);
+  if (fd >= 0) close(fd);
+  if (done) return {};
+  return fail(Code::kServiceUnavailable, fmt::format("cannot sync the folder {}: {}", folder, why));
+}
+
 class SqliteJournal final : public Journal {
  public:
-  SqliteJournal(std::string path, Database db)
-      : path_(std::move(path)), boot_(boot_id()), db_(std::move(db)) {}
+  SqliteJournal(std::string path, SqliteOptions options, Database db)
+      : path_(std::move(path)), options_(std::move(options)), db_(std::move(db)) {
+    if (!options_.boot) options_.boot = boot_id();
+    if (!options_.sync_lost) options_.sync_lost = abort_on_lost_sync;
+    if (options_.vfs.empty()) mark_.emplace(path_, *options_.boot);
+    if (!options_.sync_folder) options_.sync_folder = [this] { return sync_folder_of(path_); };
+  }
 
   Result<void> prepare();
   Result<Loaded> load() override;
@@ -74,23 +84,29 @@ class SqliteJournal final : public Journal {
 
  private:
   Result<void> load_rows(Loaded& loaded);
+  Result<void> check_whole(Revision last);
+  Result<void> settle();
   Result<void> set_sync(Sync sync);
   Result<void> checkpoint();
   Result<void> write_rows(const std::vector<Row>& rows, Revision last);
   std::unexpected<Error> write_failed(Error error);
 
   const std::string path_;
-  const std::string boot_;
+  SqliteOptions options_;
   Database db_;
   std::optional<Statement> begin_, commit_, put_, remove_, put_meta_;
   std::optional<Sync> sync_;
-  // The system may have dropped pages that it failed to sync; what is in the log cannot be
-  // trusted to reach the disk until it has been folded into the file.
-  bool log_suspect_ = false;
+  // A restart of the machine skips revisions by what is on disk. Were the first write of a new or
+  // a just skipped store lazy, a power cut could make us give its revision again.
+  bool first_write_ = true;
+  std::optional<Mark> mark_;
 };
 
 Result<void> SqliteJournal::prepare() {
   SKIFF_TRY(prepare_database(db_, path_, current_format()));
+  SKIFF_TRY(check_tables(db_, path_));
+  // SQLite does this when it makes the log; but whoever made it may have died before.
+  SKIFF_TRY(options_.sync_folder());
   db_.manage_checkpoints();
   // After a checkpoint a log that one huge batch has blown up gives its room back.
   SKIFF_TRY(db_.execute("PRAGMA journal_size_limit=16777216"));
@@ -113,10 +129,12 @@ Result<Journal::Loaded> SqliteJournal::load() {
   if (!boot) return damaged(path_, boot.error().message);
   loaded.revision = static_cast<Revision>(*revision);
   SKIFF_TRY(load_rows(loaded));
+  SKIFF_TRY(check_whole(loaded.revision));
   // Without a boot id, as in some sandboxes, a power cut cannot be told from a quiet restart.
-  const bool rebooted = *boot != boot_ || boot_.empty();
+  const bool rebooted = *boot != *options_.boot || options_.boot->empty();
   if (loaded.revision > 0 && rebooted) loaded.revision += kLostRevisions;
   db_.checkpoint_on_close(true);
+  SKIFF_TRY(settle());
   return loaded;
 }
 
@@ -140,6 +158,37 @@ Result<void> SqliteJournal::load_rows(Loaded& loaded) {
   }
 }
 
+// Each row has been checked by itself; this is about rows and commits that are not there.
+Result<void> SqliteJournal::check_whole(Revision last) {
+  const auto sum = db_.integer("SELECT value FROM meta WHERE key = 'sum'");
+  const auto strange = db_.integer(
+      "SELECT count(*) FROM meta WHERE key NOT IN ('format', 'revision', 'boot', 'sum')");
+  // Before there was a sum the last revision had none; a new file has none yet.
+  const bool unknown = !sum && sum.error().code == Code::kNotFound;
+  if ((!unknown && sum != checksum(last)) || strange != 0) {
+    return damaged(path_, "the last revision is not what was written");
+  }
+  const auto verdict = db_.text("PRAGMA quick_check(1)");
+  if (!verdict) return damaged(path_, verdict.error().message);
+  if (*verdict != "ok") return damaged(path_, *verdict);
+  if (!mark_ || last >= mark_->least()) return {};
+  return fail(
+      Code::kServiceUnavailable,
+      fmt::format("{0} ends at revision {1}, but revision {2} was confirmed: its log {0}-wal is "
+                  "damaged or missing. Nothing was changed. Restore both files from a backup; or, "
+                  "to go on without what is missing, remove {0}-mark.",
+                  path_, last, mark_->least()));
+}
+
+// Everybody is about to see what was loaded, but a killed process may have left it in the system's
+// memory only. Folding the log into the file begins with syncing it, which needs no room: on a full
+// disk the rest can wait.
+Result<void> SqliteJournal::settle() {
+  Result<void> done = checkpoint();
+  if (done || db_.problem() == Problem::kFull) return {};
+  return write_failed(std::move(done).error());
+}
+
 Result<void> SqliteJournal::set_sync(Sync sync) {
   if (sync_ == sync) return {};
   SKIFF_TRY(
@@ -150,9 +199,7 @@ Result<void> SqliteJournal::set_sync(Sync sync) {
 
 Result<void> SqliteJournal::checkpoint() {
   SKIFF_TRY(set_sync(Sync::kSynced));
-  SKIFF_TRY(db_.execute("PRAGMA wal_checkpoint(RESTART)"));
-  log_suspect_ = false;
-  return {};
+  return db_.execute("PRAGMA wal_checkpoint(RESTART)");
 }
 
 Result<void> SqliteJournal::write_rows(const std::vector<Row>& rows, Revision last) {
@@ -174,41 +221,58 @@ Result<void> SqliteJournal::write_rows(const std::vector<Row>& rows, Revision la
   put_meta_->bind(1, "revision");
   put_meta_->bind(2, static_cast<std::int64_t>(last));
   SKIFF_TRY(put_meta_->run());
+  put_meta_->bind(1, "sum");
+  put_meta_->bind(2, checksum(last));
+  SKIFF_TRY(put_meta_->run());
   put_meta_->bind(1, "boot");
-  put_meta_->bind(2, boot_);
+  put_meta_->bind(2, *options_.boot);
   return put_meta_->run();
 }
 
 Result<void> SqliteJournal::write(const std::vector<Row>& rows, Revision last, Sync sync) {
   // Before the transaction, not after it: whoever waits for the batch before has been told by now.
-  if (log_suspect_ || db_.wal_pages() >= kCheckpointPages) {
+  if (db_.wal_pages() >= options_.checkpoint_pages) {
     if (Result<void> done = checkpoint(); !done) return write_failed(std::move(done).error());
   }
+  if (first_write_) sync = Sync::kSynced;
   Result<void> written = set_sync(sync);
   if (written) written = begin_->run();
   if (written) written = write_rows(rows, last);
   if (written) written = commit_->run();
   if (!written) return write_failed(std::move(written).error());
+  first_write_ = false;
+  if (mark_) mark_->set(last, sync);
   return {};
 }
 
 std::unexpected<Error> SqliteJournal::write_failed(Error error) {
   const Problem problem = db_.problem();
-  if (db_.in_transaction()) (void)db_.execute("ROLLBACK");
-  if (problem == Problem::kIo) log_suspect_ = true;
-  if (problem == Problem::kFull) {
+  if (problem == Problem::kSync) {
+    error.message = fmt::format(
+        "the disk could not keep what was written to {} ({}). Skiff ends here, because going on "
+        "could lose what it has promised; nothing that was confirmed is lost. Look at the disk, "
+        "then start Skiff again.",
+        path_, error.message);
+    options_.sync_lost(error.message);
+  } else if (problem == Problem::kFull) {
     error.message = fmt::format("the disk that holds {} is full", path_);
   } else {
     error.message = fmt::format("writing {} failed: {}", path_, error.message);
   }
+  if (db_.in_transaction()) (void)db_.execute("ROLLBACK");
   return std::unexpected(std::move(error));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Journal>> open_sqlite_journal(const std::string& path) {
-  SKIFF_ASSIGN(Database db, Database::open(path, Database::Mode::kReadWriteCreate));
-  auto journal = std::make_unique<SqliteJournal>(path, std::move(db));
+  return open_sqlite_journal(path, SqliteOptions{});
+}
+
+Result<std::unique_ptr<Journal>> open_sqlite_journal(const std::string& path,
+                                                     SqliteOptions options) {
+  SKIFF_ASSIGN(Database db, Database::open(path, Database::Mode::kReadWriteCreate, options.vfs));
+  auto journal = std::make_unique<SqliteJournal>(path, std::move(options), std::move(db));
   SKIFF_TRY(journal->prepare());
   return journal;
 }

@@ -210,8 +210,8 @@ Result<Committed> Store::commit(std::vector<Mutation> mutations, Sync sync,
 Revision Store::revision() const { return impl_->revision.load(); }
 Revision Store::visible() const { return impl_->queue.visible(); }
 
-void Store::when_visible(Revision revision, std::function<void()> fn) {
-  impl_->queue.when_visible(revision, std::move(fn));
+void Store::when_visible(Revision revision, std::function<void()> fn, Refused refused) {
+  impl_->queue.when_visible(revision, std::move(fn), std::move(refused));
 }
 
 Result<std::vector<Event>> Store::events(std::string_view resource, Revision after, Horizon horizon,

@@ -150,8 +150,11 @@ class Store {
   Revision revision() const;  // of the newest commit; 1 in a store that never had one
   Revision visible() const;
   // Calls `fn` once when `revision` is visible: at once, in this thread, where it already is
-  // (then perhaps before callbacks that have waited longer, in the writer thread).
-  void when_visible(Revision revision, std::function<void()> fn);
+  // (then perhaps before callbacks that have waited longer, in the writer thread). Where `refused`
+  // is given and the disk refuses writes, that is called instead: the change waits in memory, and
+  // nobody can say when it will be safe.
+  using Refused = std::function<void(const Error&)>;
+  void when_visible(Revision revision, std::function<void()> fn, Refused refused = {});
 
   // Events of one resource after a revision, oldest first. kExpired where history does not reach
   // back so far; it starts at the revision that was loaded. An empty answer means: nothing yet,

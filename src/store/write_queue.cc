@@ -31,6 +31,14 @@ struct KeyEqual {
   bool operator()(const Key* a, const Key* b) const { return *a == *b; }
 };
 
+// The outcome is open, as after a timeout: whoever asked must look again.
+Error not_safe_yet(const std::string& why) {
+  return {.code = Code::kTimeout,
+          .message = fmt::format("This cannot be confirmed: {}. What was changed waits in memory "
+                                 "and is written as soon as the disk takes it.",
+                                 why)};
+}
+
 // Of several writes to one object only the last matters to the disk.
 std::vector<Journal::Row> newest_rows(const std::deque<Pending>& batch) {
   std::unordered_set<const Key*, KeyHash, KeyEqual> seen;
@@ -79,8 +87,8 @@ Result<void> WriteQueue::accepting() const {
     const std::lock_guard lock(mutex_);
     if (!refusing_.empty()) {
       return fail(Code::kServiceUnavailable,
-                  fmt::format("Skiff cannot write to its disk at the moment: {}. Reading still "
-                              "works; writing resumes by itself once the cause is gone.",
+                  fmt::format("Nothing was changed: {}. Reading still works, and writing resumes "
+                              "by itself once the cause is gone.",
                               refusing_));
     }
   }
@@ -126,12 +134,21 @@ Result<void> WriteQueue::write() {
 }
 
 void WriteQueue::put_back(Batch batch, const Error& error) {
-  const std::lock_guard lock(mutex_);
-  for (const Pending& pending : batch) synced_waiting_ |= pending.sync == Sync::kSynced;
-  queue_.insert(queue_.begin(), std::make_move_iterator(batch.begin()),
-                std::make_move_iterator(batch.end()));
-  refusing_ = error.message;
-  refuses_ = true;
+  std::vector<Store::Refused> refused;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Pending& pending : batch) synced_waiting_ |= pending.sync == Sync::kSynced;
+    queue_.insert(queue_.begin(), std::make_move_iterator(batch.begin()),
+                  std::make_move_iterator(batch.end()));
+    refusing_ = error.message;
+    refuses_ = true;
+    std::erase_if(waiters_, [&](auto& waiter) {
+      if (!waiter.second.refused) return false;
+      refused.push_back(std::move(waiter.second.refused));
+      return true;
+    });
+  }
+  for (const Store::Refused& fn : refused) fn(not_safe_yet(error.message));
 }
 
 void WriteQueue::arrive(const Batch& batch, Sync sync) {
@@ -154,7 +171,8 @@ void WriteQueue::arrive(const Batch& batch, Sync sync) {
       synced_up_to_ = last;
     }
     const auto end = waiters_.upper_bound(last);
-    for (auto it = waiters_.begin(); it != end; ++it) ready.push_back(std::move(it->second));
+    for (auto it = waiters_.begin(); it != end; ++it)
+      ready.push_back(std::move(it->second.visible));
     waiters_.erase(waiters_.begin(), end);
   }
   for (const auto& fn : ready) fn();
@@ -179,12 +197,17 @@ void WriteQueue::run() {
   }
 }
 
-void WriteQueue::when_visible(Revision revision, std::function<void()> fn) {
+void WriteQueue::when_visible(Revision revision, std::function<void()> fn, Store::Refused refused) {
   if (revision > visible_.load()) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     // It may have arrived since we looked; visible_ changes under the lock only.
     if (revision > visible_.load()) {
-      waiters_.emplace(revision, std::move(fn));
+      if (refused && !refusing_.empty()) {
+        const Error error = not_safe_yet(refusing_);
+        lock.unlock();
+        return refused(error);
+      }
+      waiters_.emplace(revision, Waiter{.visible = std::move(fn), .refused = std::move(refused)});
       return;
     }
   }

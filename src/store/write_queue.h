@@ -50,7 +50,7 @@ class WriteQueue {
   Result<void> write();
 
   Revision visible() const { return visible_.load(); }
-  void when_visible(Revision revision, std::function<void()> fn);
+  void when_visible(Revision revision, std::function<void()> fn, Store::Refused refused);
 
   struct Stats {
     std::uint64_t syncs = 0;
@@ -61,6 +61,10 @@ class WriteQueue {
 
  private:
   using Batch = std::deque<Pending>;
+  struct Waiter {
+    std::function<void()> visible = {};
+    Store::Refused refused = {};  // null: waits for as long as it takes
+  };
 
   void run();
   Batch take(Sync& sync);
@@ -81,7 +85,7 @@ class WriteQueue {
   std::string refusing_;
   std::uint64_t syncs_ = 0;
   Revision synced_up_to_;
-  std::multimap<Revision, std::function<void()>> waiters_;
+  std::multimap<Revision, Waiter> waiters_;
 
   std::thread thread_;
 };

@@ -53,8 +53,10 @@ std::int64_t template_generation(const json::value& object) {
   return n;
 }
 
-void prepare(json::value& object, const json::value* old) {
+void prepare(json::value& object, const Admission& context) {
+  const json::value* old = context.old;
   std::int64_t generation = 1;
+  if (context.subresource == "status") return;
   if (old == nullptr) {
     generation = std::max<std::int64_t>(1, template_generation(object));
   } else {

@@ -82,8 +82,8 @@ void generate_selector(json::value& object) {
   wanted->emplace(kUidLabel, uid);
 }
 
-void prepare(json::value& object, const json::value* old) {
-  if (old != nullptr) return;
+void prepare(json::value& object, const Admission& context) {
+  if (context.old != nullptr) return;
   if (json::get_bool(object, {"spec", "manualSelector"}).value_or(false)) return;
   generate_selector(object);
   if (json::object* root = object.if_object()) default_labels(*root, object);
@@ -267,6 +267,11 @@ std::string duration_cell(const json::value& job, std::int64_t now_s) {
   return age(Duration(end.value_or(Time(std::chrono::seconds(now_s))) - *start));
 }
 
+std::optional<std::string> field_text(const json::value& job, std::string_view path) {
+  if (path != "status.successful") return std::nullopt;
+  return std::to_string(count(job, {"status", "succeeded"}));
+}
+
 json::array cells(const json::value& job, std::int64_t now_s) {
   const json::value& pod = at(job, {"spec", "template", "spec"});
   return {json::string(status_cell(job)),
@@ -306,6 +311,7 @@ Kind job_kind() {
           .prepare = prepare,
           .validate = validate,
           .warnings = warnings,
+          .field_text = field_text,
           .cells = cells};
 }
 

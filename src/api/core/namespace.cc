@@ -1,5 +1,6 @@
 #include "api/core/namespace.h"
 
+#include "api/cells.h"
 #include "api/meta.h"
 
 namespace skiff::api {
@@ -22,6 +23,11 @@ void set_defaults(json::value& object) {
   }
 }
 
+json::array cells(const json::value& object, std::int64_t now_s) {
+  return {json::string(json::get_string(object, {"status", "phase"})),
+          json::string(age_cell(object, now_s))};
+}
+
 }  // namespace
 
 Kind namespace_kind() {
@@ -34,10 +40,10 @@ Kind namespace_kind() {
           // Emptying the whole list of namespaces by one request is not offered, as in Kubernetes.
           .verbs = {"create", "delete", "get", "list", "patch", "update", "watch"},
           .schema = "io.k8s.api.core.v1.Namespace",
-          .columns = {{"Status", "string", ".status.phase"},
-                      {"Age", "date", ".metadata.creationTimestamp"}},
+          .columns = {{"Status", "string"}, {"Age", "string"}},
           .selectable = {"status.phase"},
-          .set_defaults = set_defaults};
+          .set_defaults = set_defaults,
+          .cells = cells};
 }
 
 }  // namespace skiff::api

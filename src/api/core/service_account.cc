@@ -16,6 +16,11 @@ Kind service_account_kind() {
           .singular = "serviceaccount",
           .short_names = {"sa"},
           .has_generation = false,
+          .subresources = {{.name = "token",
+                            .kind = "TokenRequest",
+                            .verbs = {"create"},
+                            .group = "authentication.k8s.io",
+                            .version = "v1"}},
           .schema = "io.k8s.api.core.v1.ServiceAccount",
           .columns = {{"Secrets", "integer"}, {"Age", "string"}},
           .cells = cells};

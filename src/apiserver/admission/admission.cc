@@ -3,6 +3,7 @@
 #include "api/core/pod.h"
 #include "api/meta.h"
 #include "apiserver/admission/rules.h"
+#include "apiserver/admission/service_addresses.h"
 #include "apiserver/status.h"
 
 namespace skiff::apiserver {
@@ -35,6 +36,7 @@ Result<void> admit(const AdmissionRequest& request, Warnings&) {
   tolerate_lost_nodes(request);
   choose_storage_class(request);
   protect_storage(request);
+  keep_service_addresses(request);
   SKIFF_TRY(apply_runtime_class(request));
   if (request.plain("pods") && request.creates()) {
     // Limits that came from a LimitRange count.
@@ -51,7 +53,8 @@ Result<void> approve(const AdmissionRequest& request, Warnings& warnings) {
   SKIFF_TRY(check_pod_security(request, warnings));
   SKIFF_TRY(check_priority_class(request));
   SKIFF_TRY(check_claim_resize(request));
-  return charge_quotas(request);
+  SKIFF_TRY(charge_quotas(request));
+  return assign_service_addresses(request);
 }
 
 }  // namespace skiff::apiserver

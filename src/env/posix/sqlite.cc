@@ -74,11 +74,12 @@ std::string_view Statement::text(int column) const {
 
 void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
-Result<Database> Database::open(const std::string& path, Mode mode) {
+Result<Database> Database::open(const std::string& path, Mode mode, const std::string& vfs) {
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   if (mode == Mode::kReadWriteCreate) flags |= SQLITE_OPEN_CREATE;
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, flags, vfs.empty() ? nullptr : vfs.c_str());
   Database db(handle);  // SQLite gives a handle, which must be closed, even where opening fails
   if (code != SQLITE_OK) {
     return fail(Code::kServiceUnavailable,
@@ -118,6 +119,8 @@ Result<std::string> Database::text(std::string_view sql) {
 }
 
 Problem Database::problem() const {
+  const int extended = sqlite3_extended_errcode(db_.get());
+  if (extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC) return Problem::kSync;
   switch (sqlite3_errcode(db_.get()) & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:

@@ -14,7 +14,8 @@ struct sqlite3_stmt;
 namespace skiff::env::posix::sqlite {
 
 // What went wrong, in the words a caller needs to decide; everything else is kOther.
-enum class Problem { kNone, kBusy, kFull, kIo, kDamaged, kOther };
+// kSync: the system could not put on the disk what it had taken (fsync failed).
+enum class Problem { kNone, kBusy, kFull, kIo, kSync, kDamaged, kOther };
 
 // One prepared statement. Must not outlive its Database.
 class Statement {
@@ -50,7 +51,8 @@ class Statement {
 class Database {
  public:
   enum class Mode { kReadWrite, kReadWriteCreate };
-  static Result<Database> open(const std::string& path, Mode mode);
+  // `vfs` names the file system as SQLite knows it; empty is the machine's own.
+  static Result<Database> open(const std::string& path, Mode mode, const std::string& vfs = {});
 
   // One or more statements whose rows nobody wants.
   Result<void> execute(const char* sql);

@@ -1,0 +1,20 @@
+// Quantities: the text of one is the same quantity, and sums never overflow.
+#include "base/fuzz.h"
+#include "base/json.h"
+#include "base/quantity.h"
+
+SKIFF_FUZZ(text) {
+  using namespace skiff;
+  const auto a = Quantity::parse(next_part(text));
+  if (!a) return;
+  const auto again = Quantity::parse(a->text());
+  SKIFF_CHECK(again.has_value(), "its text is a quantity: " + a->text());
+  SKIFF_CHECK(*again == *a && again->text() == a->text(), "the same one: " + a->text());
+  SKIFF_CHECK(a->value() >= a->milli() / 1000, "whole units are rounded up");
+  if (const auto b = Quantity::parse(text)) {
+    (void)(*a + *b).text();
+    (void)(*a - *b).text();
+    (void)((*a + *b) + (*a + *b)).milli();
+    SKIFF_CHECK(*a + *b == *b + *a, "sums have no order");
+  }
+}
