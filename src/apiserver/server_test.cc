@@ -222,7 +222,7 @@ TEST(Status, ChangesOnlyTheStatus) {
   EXPECT_EQ(json::get_int(next, {"metadata", "generation"}), 1);
 }
 
-TEST(Patch, KnowsThreeFormsAndRefusesApply) {
+TEST(Patch, KnowsThreeFormsBesidesApply) {
   World world;
   world.call("POST", World::pods(), world.pod("a"));
   auto [status, pod] =
@@ -243,7 +243,7 @@ TEST(Patch, KnowsThreeFormsAndRefusesApply) {
                  "application/json-patch+json");
   EXPECT_EQ(status, 200);
   EXPECT_EQ(api::label(pod, "x"), "");
-  EXPECT_EQ(world.call("PATCH", World::pods("/a"), "{}", "application/apply-patch+yaml").first,
+  EXPECT_EQ(world.call("PATCH", World::pods("/a"), "{}", "application/apply-patch+cbor").first,
             415);
 }
 

@@ -80,6 +80,9 @@ Result<std::vector<Selected>> select(Context& context, Connection& server,
 
 Result<void> print_objects(Context& context, Connection& server, json::array objects, bool list) {
   SKIFF_ASSIGN(const Format format, parse_format(context.globals.output));
+  // Who owns which field is for programs; kubectl does not show it either.
+  for (json::value& object : objects)
+    json::make_object(object, {"metadata"}).erase("managedFields");
   SKIFF_ASSIGN(const std::string text,
                render(format, std::move(objects), list, [&](const json::value& object) {
                  const auto kind = server.kind_of(object);

@@ -265,13 +265,9 @@ class RemoveWalk {
     for (const auto& [key, value] : object) {
       const PathElement element = PathElement::field(key);
       if (fields.contains(element)) continue;
+      // What is emptied stays as null: it was not taken out itself, so its owner keeps it.
       const FieldSet* below = fields.below(element);
-      if (below == nullptr) {
-        out.emplace(key, value);
-      } else if (json::value rest = run(member_or_deduced(at, key), value, *below);
-                 !rest.is_null()) {
-        out.emplace(key, std::move(rest));
-      }
+      out.emplace(key, below == nullptr ? value : run(member_or_deduced(at, key), value, *below));
     }
     return out.empty() ? json::value() : json::value(std::move(out));
   }

@@ -264,8 +264,8 @@ TEST_F(TypedFieldsTest, TakesFieldsOut) {
       {"a field of an item", R"({"spec":{"decks":[{"level":1,"guns":2},{"level":2,"guns":2}]}})",
        R"({"f:spec":{"f:decks":{"k:{\"level\":1,\"side\":\"port\"}":{"f:guns":{}}}}})",
        R"({"spec":{"decks":[{"level":1},{"level":2,"guns":2}]}})"},
-      {"what is left empty goes", R"({"spec":{"tags":["x"],"crew":1}})",
-       R"({"f:spec":{"f:tags":{"v:\"x\"":{}}}})", R"({"spec":{"crew":1}})"},
+      {"what is emptied stays as null", R"({"spec":{"tags":["x"],"crew":1}})",
+       R"({"f:spec":{"f:tags":{"v:\"x\"":{}}}})", R"({"spec":{"tags":null,"crew":1}})"},
       {"nothing", R"({"spec":{"crew":1}})", "{}", R"({"spec":{"crew":1}})"},
   };
   for (const Merged& c : cases) {

@@ -344,6 +344,13 @@ TEST_F(ApplyTest, RefusesWithTheRealServersWords) {
   EXPECT_EQ(
       world.call("PATCH", maps("/m?fieldManager=a"), map(""), "application/apply-patch+json").first,
       415);
+  EXPECT_EQ(
+      message(apply(maps("/m"), map(""), std::string(129, 'x'))),
+      "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than "
+      "128 bytes");
+  EXPECT_EQ(message(apply(maps("/m"), map(""), "a%01b")),
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\x01b\": "
+            "invalid character U+0001 (at position 1)");
   EXPECT_EQ(world.call("GET", maps("/m")).first, 404);
 }
 
@@ -444,6 +451,10 @@ TEST_F(ApplyTest, StatusIsOwnedOnItsOwnPathOnly) {
   EXPECT_EQ(owners(status.second),
             (Owners{R"(one Apply {"f:spec":{"f:crew":{}}})",
                     R"(stat Apply/status {"f:status":{"f:s":{".":{},"f:t":{}}}})"}));
+  // Who says a status on the object's path has changed something, though it does not count.
+  const Answer again =
+      apply(boats("/b"), sea("Boat", R"({"crew":3})", R"(,"status":{"s":1})"), "three");
+  EXPECT_EQ(owners(again.second).back(), R"(three Apply {"f:spec":{"f:crew":{}}})");
   const Answer patched = merge(boats("/b/status"), R"({"status":{"u":1,"s":{"v":2}}})", "up");
   EXPECT_EQ(owners(patched.second).back(),
             R"(up Update/status {"f:status":{"f:s":{"f:v":{}},"f:u":{}}})");

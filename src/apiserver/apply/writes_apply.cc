@@ -143,7 +143,9 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
     return std::unexpected(uid_changed(request, uid));
   }
   SKIFF_TRY(match_body(request, next));
-  return with_warnings(request, replace(txn, write, *old, std::move(next)));
+  Result<Outcome> outcome = replace(txn, write, *old, std::move(next));
+  if (outcome && request.subresource == "scale") outcome->scale_of = request.kind;
+  return with_warnings(request, std::move(outcome));
 }
 
 }  // namespace skiff::apiserver
