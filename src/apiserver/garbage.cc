@@ -46,7 +46,11 @@ bool Collector::pass() {
 bool Collector::step(const store::Key& key) {
   const Node node = nodes_.at(key);
   if (node.deleting) {
-    if (key.resource == "namespaces") return empty_namespace(key);
+    // A namespace has nothing that depends on it but what is in it.
+    if (key.resource == "namespaces" && !has(node.finalizers, kForeground) &&
+        !has(node.finalizers, kOrphan)) {
+      return empty_namespace(key);
+    }
     if (has(node.finalizers, kForeground)) return finish_foreground(key, node);
     if (has(node.finalizers, kOrphan)) return finish_orphan(key, node);
     if (has(node.finalizers, kCrdFinalizer)) return empty_definition(key);

@@ -128,7 +128,8 @@ def test_a_deployment_is_changed_in_every_way(day):
     day("create", *n, "rolebinding", "reader", "--role=reader", "--serviceaccount=team:robot")
     day("create", *n, "quota", "small", "--hard=pods=10")
     day("create", *n, "job", "once", "--image=skiff.dev/host", "--", "true")
-    day("create", *n, "cronjob", "often", "--image=skiff.dev/host", "--schedule=*/5 * * * *", "--", "true")
+    if day.version != "1.20":  # it makes them in batch/v1beta1, which Kubernetes itself gave up in 1.25
+        day("create", *n, "cronjob", "often", "--image=skiff.dev/host", "--schedule=*/5 * * * *", "--", "true")
     day("expose", *n, "deployment/web", "--port=80")
     everything = day("get", *n, "all,configmaps,secrets,serviceaccounts,roles,rolebindings,resourcequotas").stdout
     for name in ("deployment.apps/web", "service/web", "job.batch/once", "configmap/settings", "secret/keys", "serviceaccount/robot"):

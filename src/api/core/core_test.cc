@@ -40,19 +40,23 @@ std::string cells(const Kind& kind, const std::string& text) {
 using Lines = std::vector<std::string>;
 
 TEST(Namespace, IsActiveUntilDeleted) {
-  const json::value ns = defaulted(namespace_kind(), R"({"metadata":{"name":"a"}})");
+  json::value ns = defaulted(namespace_kind(), R"({"metadata":{"name":"a"}})");
+  namespace_kind().prepare(ns, {});
   EXPECT_EQ(json::serialize(ns),
             R"({"metadata":{"name":"a","labels":{"kubernetes.io/metadata.name":"a"}},)"
-            R"("spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}})");
-  const json::value going = defaulted(
+            R"("status":{"phase":"Active"},"spec":{"finalizers":["kubernetes"]}})");
+  json::value going = defaulted(
       namespace_kind(),
       R"({"metadata":{"name":"a","deletionTimestamp":"2023-11-14T22:17:20Z"},"spec":{}})");
+  namespace_kind().prepare(going, {});
   EXPECT_EQ(json::find(going, {"spec", "finalizers"}), nullptr);
 }
 
 TEST(Service, Defaults) {
-  EXPECT_EQ(json::serialize(defaulted(service_kind(),
-                                      R"({"spec":{"clusterIP":"None","ports":[{"port":80}]}})")),
+  json::value service =
+      defaulted(service_kind(), R"({"spec":{"clusterIP":"None","ports":[{"port":80}]}})");
+  service_kind().prepare(service, {});
+  EXPECT_EQ(json::serialize(service),
             R"({"spec":{"clusterIP":"None","ports":[{"port":80,"protocol":"TCP","targetPort":80}],)"
             R"("sessionAffinity":"None","type":"ClusterIP","internalTrafficPolicy":"Cluster",)"
             R"("clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"],)"

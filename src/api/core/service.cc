@@ -274,6 +274,27 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return rules.take();
 }
 
+// What belonged to the type before goes with it, where the client did not ask for it anew.
+void drop_of_old_type(json::value& object, const json::value& old) {
+  const std::string_view type = json::get_string(object, {"spec", "type"});
+  json::object& spec = object.as_object()["spec"].as_object();
+  if (type == "ExternalName") {
+    for (const std::string_view field : {"clusterIP", "clusterIPs"}) {
+      const json::value* before = present(old, {"spec", field});
+      if (before != nullptr && spec.contains(field) && spec[field] == *before) spec.erase(field);
+    }
+  }
+  if (type != "ClusterIP" && type != "ExternalName") return;
+  std::set<std::int64_t> before;
+  for (const json::value& port : json::get_array(old, {"spec", "ports"})) {
+    before.insert(json::get_int(port, {"nodePort"}).value_or(0));
+  }
+  each(spec, "ports", [&](json::object& port) {
+    const auto number = json::get_int(json::value(port), {"nodePort"});
+    if (number && before.contains(*number)) port.erase("nodePort");
+  });
+}
+
 // A field that the client leaves out of an update stays what it was.
 void prepare(json::value& object, const Admission& context) {
   if (object.is_object() && context.subresource.empty() &&
@@ -281,6 +302,11 @@ void prepare(json::value& object, const Admission& context) {
     default_families(object, json::make_object(object, {"spec"}));
   }
   if (context.old == nullptr || !context.subresource.empty() || !object.is_object()) return;
+  json::make_object(object, {"spec"});
+  if (json::get_string(object, {"spec", "type"}) !=
+      json::get_string(*context.old, {"spec", "type"})) {
+    drop_of_old_type(object, *context.old);
+  }
   if (json::get_string(object, {"spec", "type"}) == "ExternalName") return;
   json::object& spec = json::make_object(object, {"spec"});
   for (const std::string_view field : {"clusterIP", "clusterIPs"}) {
