@@ -1,4 +1,6 @@
 // Quantities: the text of one is the same quantity, and sums never overflow.
+#include <limits>
+
 #include "base/fuzz.h"
 #include "base/json.h"
 #include "base/quantity.h"
@@ -10,7 +12,10 @@ SKIFF_FUZZ(text) {
   const auto again = Quantity::parse(a->text());
   SKIFF_CHECK(again.has_value(), "its text is a quantity: " + a->text());
   SKIFF_CHECK(*again == *a && again->text() == a->text(), "the same one: " + a->text());
-  SKIFF_CHECK(a->value() >= a->milli() / 1000, "whole units are rounded up");
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max() / 1000;
+  if (a->value() > -kMost && a->value() < kMost) {
+    SKIFF_CHECK(a->value() >= a->milli() / 1000, "whole units are rounded up");
+  }
   if (const auto b = Quantity::parse(text)) {
     (void)(*a + *b).text();
     (void)(*a - *b).text();
