@@ -1,6 +1,7 @@
 // The skiff binary: the shim of a pod, or the command line.
 #include <string_view>
 
+#include "assembly/backup.h"
 #include "assembly/platform.h"
 #include "assembly/serve.h"
 #include "cli/cli.h"
@@ -9,5 +10,9 @@
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "shim") return skiff::node::shim_main(argc, argv);
   return skiff::cli::run(argc, argv,
-                         {.serve = skiff::assembly::serve, .clean_up = skiff::assembly::clean_up});
+                         {.serve = skiff::assembly::serve,
+                          .clean_up = skiff::assembly::clean_up,
+                          .inspect_backup = skiff::assembly::inspect_backup,
+                          .stage_restore = skiff::assembly::stage_restore,
+                          .restore = skiff::assembly::restore_stopped});
 }

@@ -122,8 +122,7 @@ void check_counts(const json::value& at, std::string_view path, Path fields, Cau
   for (const std::string_view field : fields) {
     const auto n = json::get_int(at, {field});
     if (n && *n < 0) {
-      out.push_back(
-          schema::invalid(child(path, field), *n, "must be greater than or equal to 0"));
+      out.push_back(schema::invalid(child(path, field), *n, "must be greater than or equal to 0"));
     }
   }
 }

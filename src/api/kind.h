@@ -40,12 +40,15 @@ struct Column {
   std::string json_path = {};  // .spec.replicas, .status.conditions[-1:].type
   int priority = 0;
   std::string description = {};
+  std::string format = {};
 };
 
 struct Admission {
   // What the API server knows besides the object itself.
   const json::value* old = nullptr;  // null on create
   std::string_view subresource = {};
+  std::string_view now = {};          // as metav1.Time
+  const json::value* user = nullptr;  // username, uid and groups of who asks
 };
 
 // A path below an object, as discovery lists it.
@@ -70,11 +73,14 @@ struct Kind {
   std::string singular = {};
   std::vector<std::string> short_names = {};
   std::vector<std::string> categories = {};
+  std::string deprecation = {};  // what every answer about the kind warns of; empty: nothing
+  // A delete answers with what was deleted, not with a Status.
+  bool returns_deleted = false;
   bool has_status = false;  // status is a sub-resource: create and update leave it alone
   // metadata.generation counts changes of what the user wants. Some built-in kinds have none.
   bool has_generation = true;
-  bool annotations_count = false;  // for the generation, as if they were part of the spec
-  std::optional<ScalePaths> scale = {};        // scale is a sub-resource
+  bool annotations_count = false;        // for the generation, as if they were part of the spec
+  std::optional<ScalePaths> scale = {};  // scale is a sub-resource
   std::vector<Subresource> subresources = {};  // besides status and scale
   std::vector<std::string> verbs = {};         // empty: all eight
   std::string schema = {};  // name of its schema in schema::Registry; empty: anything goes
@@ -96,11 +102,11 @@ struct Kind {
   bool unconditional_update = true;
   // Rules that a schema cannot say. Pure. Defaulting runs on create and update, before validation.
   void (*set_defaults)(json::value& object) = nullptr;
-  // What the server itself writes into an object that a user creates or updates, after defaulting:
-  // a Job's selector. `old` is null on create. Values may still be of wrong types.
-  void (*prepare)(json::value& object, const json::value* old) = nullptr;
+  // What the server itself sets or takes back, when all defaults are in: on create, on update and
+  // for each sub-resource that writes the object.
+  void (*prepare)(json::value& object, const Admission& context) = nullptr;
   std::vector<Cause> (*validate)(const json::value& object, const Admission& context) = nullptr;
-  // Sentences about an accepted object that its author should read.
+  // What a client should be told about a good object.
   std::vector<std::string> (*warnings)(const json::value& object,
                                        const Admission& context) = nullptr;
   // The text of a selectable field that is not simply what stands at its path.

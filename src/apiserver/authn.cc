@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
-#include "api/kind.h"
-#include "apiserver/status.h"
+#include "apiserver/access/tokens.h"
 #include "base/base64.h"
 #include "base/strings.h"
 
@@ -40,14 +38,6 @@ bool local_name(std::string_view host) {
            return !part.empty() && part.size() <= 3 &&
                   std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
          });
-}
-
-constexpr std::array<std::string_view, 4> kOpen = {"/healthz", "/livez", "/readyz", "/version"};
-
-bool open_path(std::string_view path) {
-  return std::ranges::any_of(kOpen, [&](std::string_view open) {
-    return path == open || (path.starts_with(open) && path[open.size()] == '/');
-  });
 }
 
 }  // namespace
@@ -95,8 +85,9 @@ Result<Identity> Authenticator::authenticate(const http::Request& request,
     token = std::move(given);
   }
   if (token) {
-    if (right_token(*token)) return administrator();
-    return fail(Code::kUnauthorized, "Unauthorized");
+    auto known = bearer(*token, {});
+    if (!known) return fail(Code::kUnauthorized, "Unauthorized");
+    return std::move(known->identity);
   }
   if (const std::string_view given = cookie(request); right_token(given) && !cross_site(request)) {
     return administrator();
@@ -108,35 +99,26 @@ Result<Identity> Authenticator::authenticate(const http::Request& request,
   return Identity{.user = "system:anonymous", .groups = {"system:unauthenticated"}};
 }
 
+Result<TokenBearer> Authenticator::bearer(std::string_view token,
+                                          std::vector<std::string> audiences) const {
+  if (!right_token(token)) return tokens_.check(token, std::move(audiences));
+  // The administrator's token is for this server, whatever it is called.
+  TokenBearer out{.identity = administrator()};
+  for (const std::string& mine : tokens_.audiences()) {
+    if (audiences.empty() || std::ranges::find(audiences, mine) != audiences.end()) {
+      out.audiences.push_back(mine);
+    }
+  }
+  if (out.audiences.empty()) return fail(Code::kUnauthorized, "invalid bearer token");
+  return out;
+}
+
 std::string Authenticator::sign_in_cookie(const http::Request& request,
                                           const http::Url& url) const {
   const auto given = url.param("token");
   if (!given || !right_token(*given)) return {};
   return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}", kCookie, *given,
                      request.peer.tls ? "; Secure" : "");
-}
-
-Result<void> authorize(const Identity& identity, const Attributes& attributes) {
-  if (identity.member_of(kMasters)) return {};
-  if (!attributes.route.resource() && open_path(attributes.path) &&
-      (attributes.method == "GET" || attributes.method == "HEAD")) {
-    return {};
-  }
-  if (identity.anonymous()) return fail(Code::kUnauthorized, "Unauthorized");
-  const Route& route = attributes.route;
-  if (!route.resource()) {
-    return fail(Code::kForbidden,
-                fmt::format("forbidden: User \"{}\" cannot {} path \"{}\"", identity.user,
-                            lower(attributes.method), attributes.path));
-  }
-  std::string resource = route.plural;
-  if (!route.subresource.empty()) resource += "/" + route.subresource;
-  const std::string scope =
-      route.ns.empty() ? "at the cluster scope" : fmt::format("in the namespace \"{}\"", route.ns);
-  return std::unexpected(forbidden(
-      {.group = route.group, .version = route.version, .plural = route.plural}, route.name,
-      fmt::format("User \"{}\" cannot {} resource \"{}\" in API group \"{}\" {}", identity.user,
-                  verb_name(route.verb), resource, route.group, scope)));
 }
 
 }  // namespace skiff::apiserver

@@ -1,11 +1,11 @@
-// Who is calling, and what they may do. One place decides, for every path of the product.
+// Who is calling. What they may do is for access/authorizer.h to say.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "apiserver/routes.h"
 #include "base/http.h"
 #include "base/result.h"
 
@@ -16,6 +16,8 @@ inline constexpr std::string_view kMasters = "system:masters";
 struct Identity {
   std::string user = {};
   std::vector<std::string> groups = {};
+  std::string uid = {};
+  std::map<std::string, std::vector<std::string>> extra = {};
 
   bool anonymous() const { return user == "system:anonymous"; }
   bool member_of(std::string_view group) const;
@@ -28,11 +30,18 @@ struct AuthOptions {
   bool local_trust = true;
 };
 
+class ServiceTokens;
+struct TokenBearer;
+
 class Authenticator {
  public:
-  explicit Authenticator(AuthOptions options) : options_(std::move(options)) {}
+  // `tokens` knows service accounts.
+  Authenticator(AuthOptions options, const ServiceTokens& tokens)
+      : options_(std::move(options)), tokens_(tokens) {}
   // kUnauthorized where credentials were given and are wrong; anonymous where none were given.
   Result<Identity> authenticate(const http::Request& request, const http::Url& url) const;
+  // Whose token this is, for those audiences (none: this API server). The error says why nobody's.
+  Result<TokenBearer> bearer(std::string_view token, std::vector<std::string> audiences) const;
   // The cookie that signs a browser in, where ?token= is right; else empty.
   std::string sign_in_cookie(const http::Request& request, const http::Url& url) const;
 
@@ -41,19 +50,11 @@ class Authenticator {
   Identity administrator() const;
 
   AuthOptions options_;
+  const ServiceTokens& tokens_;
 };
 
 // Whether a browser sent this because of a page that is not ours. Requests that carry no sign of a
 // browser are not cross-site.
 bool cross_site(const http::Request& request);
-
-// What a request would do, in the words of RBAC.
-struct Attributes {
-  std::string path = {};
-  std::string method = {};
-  Route route = {};  // route.resource() false: only the path counts
-};
-
-Result<void> authorize(const Identity& identity, const Attributes& attributes);
 
 }  // namespace skiff::apiserver

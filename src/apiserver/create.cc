@@ -5,7 +5,6 @@
 #include "api/meta.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/apply/managed.h"
-#include "apiserver/apply/managed.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 #include "base/limits.h"
@@ -92,8 +91,8 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.has_status) object.get_object().erase("status");
   gate_.set_defaults(kind, object);
   record_owners(request, nullptr, std::move(sent), object);
-  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, nullptr);
-  prepare_new(kind, object, now);
+  prepare_new(txn, kind, object, now);
+  if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, object, nullptr));
   SKIFF_TRY(gate_.check(kind, object));
   kind.to_storage(object);
   const AdmissionRequest admission{.txn = txn,
@@ -104,18 +103,20 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
                                    .uid = [this] { return new_uid(); }};
   SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, object);
+  const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
+  const api::Admission context{.now = now, .user = &user};
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(object, context);
 
   std::vector<Cause> causes = check_metadata(kind, object);
-  for (Cause& cause : gate_.validate(kind, object, nullptr, "")) causes.push_back(std::move(cause));
+  for (Cause& cause : gate_.validate(kind, object, context, outcome.warnings))
+    causes.push_back(std::move(cause));
   const std::string name(api::name(object));
   if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
 
-  if (kind.kind.warnings != nullptr) {
-    std::ranges::move(kind.kind.warnings(object, {}), std::back_inserter(outcome.warnings));
-  }
   SKIFF_TRY(approve(admission, outcome.warnings));
   outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
+  if (hooks_.created) hooks_.created(txn, request, *txn.get(outcome.key));
   return outcome;
 }
 

@@ -6,6 +6,7 @@
 
 #include "apiserver/negotiate.h"
 #include "apiserver/status.h"
+#include "apiserver/wire/names.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -30,6 +31,12 @@ json::object group_document(const KindTable::Group& group) {
           {"preferredVersion", group_version(group.name, group.versions.front())}};
 }
 
+// Some kinds are only asked, as reviews are; nothing of them is kept.
+bool stored(const ServedKind& kind) {
+  const std::vector<std::string> words = verbs(kind);
+  return std::ranges::count(words, "get") > 0 && std::ranges::count(words, "update") > 0;
+}
+
 json::object resource_list(const KindTable& kinds, const std::string& group,
                            const std::string& version) {
   json::array resources;
@@ -42,6 +49,9 @@ json::object resource_list(const KindTable& kinds, const std::string& group,
                        {"verbs", words(verbs(*kind))}};
     if (!kind->kind.short_names.empty()) entry["shortNames"] = words(kind->kind.short_names);
     if (!kind->kind.categories.empty()) entry["categories"] = words(kind->kind.categories);
+    if (stored(*kind)) {
+      entry["storageVersionHash"] = storage_version_hash(r.group, kind->storage_version, r.kind);
+    }
     resources.emplace_back(std::move(entry));
     for (const api::Subresource& sub : subresources(*kind)) {
       json::object below{{"name", r.plural + "/" + sub.name},
@@ -56,10 +66,12 @@ json::object resource_list(const KindTable& kinds, const std::string& group,
       resources.emplace_back(std::move(below));
     }
   }
-  return {{"kind", "APIResourceList"},
-          {"apiVersion", "v1"},
-          {"groupVersion", group.empty() ? version : group + "/" + version},
-          {"resources", std::move(resources)}};
+  json::object list{{"kind", "APIResourceList"}};
+  // The oldest documents have no version of their own.
+  if (!group.empty()) list["apiVersion"] = "v1";
+  list["groupVersion"] = group.empty() ? version : group + "/" + version;
+  list["resources"] = std::move(resources);
+  return list;
 }
 
 json::object aggregated_resource(const ServedKind& kind) {
@@ -145,14 +157,26 @@ std::string entity_tag(std::string_view body) {
 }
 
 http::Response cacheable_response(const http::Request& request, std::string content_type,
-                                  std::string body) {
-  const std::string tag = entity_tag(body);
+                                  const std::string& body, const std::string& tag) {
   const bool known = http::header(request.headers, "If-None-Match") == tag;
   return {.status = known ? 304 : 200,
           .headers = {{"Content-Type", std::move(content_type)},
                       {"Cache-Control", "public"},
                       {"ETag", tag}},
-          .body = known ? "" : std::move(body)};
+          .body = known ? "" : body};
+}
+
+http::Response cacheable_response(const http::Request& request, std::string content_type,
+                                  std::string body) {
+  return cacheable_response(request, std::move(content_type), body, entity_tag(body));
+}
+
+http::Response no_such_resource(const KindTable& kinds, std::string_view group) {
+  const bool ours = std::ranges::any_of(kinds.all(), [&](const auto& kind) {
+    return !kind->custom && kind->resource().group == group;
+  });
+  if (!ours) return text_response(404, "404 page not found\n");
+  return routing_response(Code::kNotFound, "the server could not find the requested resource");
 }
 
 std::optional<http::Response> discover(const KindTable& kinds, const http::Request& request,
@@ -168,7 +192,7 @@ std::optional<http::Response> discover(const KindTable& kinds, const http::Reque
   }
   const std::string group = core ? "" : path[1];
   const auto found = std::ranges::find(kinds.groups(), group, &KindTable::Group::name);
-  if (found == kinds.groups().end()) return {};
+  if (found == kinds.groups().end()) return no_such_resource(kinds, group);
   if (!core && path.size() == 2) {
     json::object document = group_document(*found);
     document["kind"] = "APIGroup";
@@ -176,7 +200,7 @@ std::optional<http::Response> discover(const KindTable& kinds, const http::Reque
     return json_response(200, json::serialize(document));
   }
   const std::string& version = path[core ? 1 : 2];
-  if (std::ranges::count(found->versions, version) == 0) return {};
+  if (std::ranges::count(found->versions, version) == 0) return no_such_resource(kinds, group);
   return json_response(200, json::serialize(resource_list(kinds, group, version)));
 }
 

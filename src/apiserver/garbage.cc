@@ -50,6 +50,7 @@ bool Collector::step(const store::Key& key) {
     if (has(node.finalizers, kForeground)) return finish_foreground(key, node);
     if (has(node.finalizers, kOrphan)) return finish_orphan(key, node);
     if (has(node.finalizers, kCrdFinalizer)) return empty_definition(key);
+    if (key.resource.starts_with("persistentvolume")) return release_storage(key);
     return false;
   }
   // An object that was created while its namespace was going.
@@ -141,43 +142,14 @@ bool Collector::finish_orphan(const store::Key& key, const Node& node) {
   return remove_finalizer(key, kOrphan);
 }
 
-bool Collector::empty_namespace(const store::Key& key) {
-  bool did = false, left = false;
-  for (const auto& [resource, revision] : seen_) {
-    for (const store::Key& object : objects_of(resource, &key.name)) {
-      left = true;
-      const Node& node = nodes_.at(object);
-      if (!node.deleting && remove(object, node.uid, "Background")) did = true;
-    }
+void Collector::retry_names() {
+  std::vector<Object> all;
+  for (const store::EntryPtr& entry : store_.list(kCrdKey).entries) all.push_back(entry->value());
+  for (const Object& definition : all) {
+    if (api::condition_true(*definition, "NamesAccepted")) continue;
+    write({.resource = std::string(kCrdKey), .name = std::string(api::name(*definition))},
+          [&](json::value& object) { accept_names(object, all, rfc3339(clock_.now())); });
   }
-  if (left) {
-    dirty_.insert(key);
-    return did;
-  }
-  return write(key, [](json::value& object) {
-    json::array rest;
-    for (const json::value& f : json::get_array(object, {"spec", "finalizers"})) {
-      if (f != json::value("kubernetes")) rest.push_back(f);
-    }
-    json::set(object, {"spec", "finalizers"}, std::move(rest));
-  });
-}
-
-bool Collector::empty_definition(const store::Key& key) {
-  // Where the kind is built in, its objects do not depend on the definition.
-  bool did = false, left = false;
-  if (!kinds_()->built_in(key.name)) {
-    for (const store::Key& object : objects_of(key.name, nullptr)) {
-      left = true;
-      const Node& node = nodes_.at(object);
-      if (!node.deleting && remove(object, node.uid, "Background")) did = true;
-    }
-  }
-  if (left) {
-    dirty_.insert(key);
-    return did;
-  }
-  return remove_finalizer(key, kCrdFinalizer);
 }
 
 std::vector<store::Key> Collector::dependents(const std::string& uid) const {
@@ -276,6 +248,7 @@ void Collector::touch_holders(const store::Key& key, const Node& node) {
   }
   dirty_.insert(namespace_key(key.ns));
   dirty_.insert(definition_key(key.resource));
+  if (key.resource == "pods") dirty_.merge(std::exchange(used_claims_, {}));
 }
 
 }  // namespace skiff::apiserver

@@ -47,6 +47,18 @@ class Collector {
     Time expires = Time::max();  // events only
   };
 
+  // What a namespace or a custom kind still has. Kept up to date with every object, so that
+  // emptying costs what there is to remove and not what was looked at before.
+  struct Holdings {
+    std::map<std::string, std::int64_t> resources = {};
+    std::map<std::string, std::int64_t> finalizers = {};
+    std::set<store::Key> staying = {};  // not deleted yet
+  };
+  void count_in(const store::Key& key, const Node& node);
+  void count_out(const store::Key& key, const Node& node);
+  bool remove_staying(const Holdings* holdings);
+  static void show_remaining(json::value& object, const Holdings* holdings, const std::string& now);
+
   void refresh();
   void refresh(const std::string& resource);
   void rescan(const std::string& resource);
@@ -62,6 +74,8 @@ class Collector {
   bool judge_owners(const store::Key& key);
   bool empty_namespace(const store::Key& key);
   bool empty_definition(const store::Key& key);
+  void retry_names();
+  bool release_storage(const store::Key& key);
   bool owner_lives(const store::Key& key, const Owner& owner) const;
   std::vector<store::Key> dependents(const std::string& uid) const;
   std::vector<store::Key> objects_of(const std::string& resource, const std::string* ns) const;
@@ -80,7 +94,10 @@ class Collector {
   std::map<store::Key, Node> nodes_;
   std::map<std::string, store::Key> by_uid_;
   std::map<std::string, std::set<store::Key>> dependents_;
+  std::map<std::string, Holdings> by_namespace_;
+  std::map<std::string, Holdings> by_resource_;
   std::map<std::string, store::Revision> seen_;
+  std::set<store::Key> used_claims_;  // deleted, and waiting for their pods to go
   std::set<std::pair<Time, store::Key>> expiries_;
   std::set<store::Key> dirty_;
 };

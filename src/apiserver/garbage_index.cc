@@ -11,14 +11,16 @@ constexpr std::size_t kEventsAtOnce = 4096;
 constexpr Duration kEventLife = std::chrono::hours(1);
 
 // An event lives for an hour after it was last seen.
+// An hour after the last sign of life. What the client says of the past does not shorten it.
 Time expiry_of(const json::value& event) {
+  Time last = Time::min();
   for (const auto& path : {std::initializer_list<std::string_view>{"series", "lastObservedTime"},
                            {"lastTimestamp"},
                            {"eventTime"},
                            {"metadata", "creationTimestamp"}}) {
-    if (const auto time = api::time_at(event, path)) return *time + kEventLife;
+    if (const auto time = api::time_at(event, path)) last = std::max(last, *time);
   }
-  return Time::max();
+  return last == Time::min() ? Time::max() : last + kEventLife;
 }
 
 std::string group_of(std::string_view api_version) {
@@ -87,6 +89,7 @@ void Collector::upsert(const store::Entry& entry) {
       erase(key);
     } else {
       expiries_.erase({before->second.expires, key});
+      count_out(key, before->second);
       for (const Owner& old : before->second.owners) {
         forget_dependent(key, old);
         const auto kept = std::ranges::find(node.owners, old.uid, &Owner::uid);
@@ -102,6 +105,7 @@ void Collector::upsert(const store::Entry& entry) {
   by_uid_[node.uid] = key;
   for (const Owner& owner : node.owners) dependents_[owner.uid].insert(key);
   if (node.expires != Time::max()) expiries_.insert({node.expires, key});
+  count_in(key, node);
   nodes_[key] = std::move(node);
   dirty_.insert(key);
 }
@@ -111,6 +115,7 @@ void Collector::erase(const store::Key& key) {
   if (found == nodes_.end()) return;
   const Node node = std::move(found->second);
   nodes_.erase(found);
+  count_out(key, node);
   by_uid_.erase(node.uid);
   expiries_.erase({node.expires, key});
   for (const Owner& owner : node.owners) forget_dependent(key, owner);

@@ -124,7 +124,8 @@ TEST(Garbage, GoesWithAnOwnerWhoseDefinitionGoes) {
   world.call("POST", definitions, std::string(kBoats));
   const json::value boat = world
                                .call("POST", "/apis/sea.example.org/v1/namespaces/default/boats",
-                                     R"({"metadata":{"name":"b"},"spec":{"crew":1}})")
+                                     R"({"apiVersion":"sea.example.org/v1","kind":"Boat",)"
+                                     R"("metadata":{"name":"b"},"spec":{"crew":1}})")
                                .second;
   const std::string owners =
       fmt::format(R"(,"ownerReferences":[{{"apiVersion":"sea.example.org/v1","kind":"Boat",)"

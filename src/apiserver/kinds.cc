@@ -4,6 +4,7 @@
 #include <charconv>
 #include <tuple>
 
+#include "api/help.h"
 #include "api/meta.h"
 #include "schema/openapi.h"
 
@@ -27,6 +28,13 @@ std::tuple<int, long, long> version_rank(std::string_view version) {
   return {stability, major, minor};
 }
 
+std::string column_help(const json::value& column) {
+  const std::string_view text = json::get_string(column, {"description"});
+  if (!text.empty()) return std::string(text);
+  return "Custom resource definition column (in JSONPath format): " +
+         std::string(json::get_string(column, {"jsonPath"}));
+}
+
 std::vector<api::Column> columns_of(const json::value& version) {
   std::vector<api::Column> columns;
   for (const json::value& c : json::get_array(version, {"additionalPrinterColumns"})) {
@@ -34,12 +42,24 @@ std::vector<api::Column> columns_of(const json::value& version) {
                        .type = std::string(json::get_string(c, {"type"})),
                        .json_path = std::string(json::get_string(c, {"jsonPath"})),
                        .priority = static_cast<int>(json::get_int(c, {"priority"}).value_or(0)),
-                       .description = std::string(json::get_string(c, {"description"}))});
+                       .description = column_help(c),
+                       .format = std::string(json::get_string(c, {"format"}))});
   }
   if (columns.empty()) {
-    columns.push_back({.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"});
+    columns.push_back({.name = "Age",
+                       .type = "date",
+                       .json_path = ".metadata.creationTimestamp",
+                       .description = std::string(api::kAgeHelp)});
   }
   return columns;
+}
+
+std::optional<api::ScalePaths> scale_of(const json::value& version) {
+  const json::value* scale = json::find(version, {"subresources", "scale"});
+  if (scale == nullptr || !scale->is_object()) return std::nullopt;
+  return api::ScalePaths{.spec = std::string(json::get_string(*scale, {"specReplicasPath"})),
+                         .status = std::string(json::get_string(*scale, {"statusReplicasPath"})),
+                         .selector = std::string(json::get_string(*scale, {"labelSelectorPath"}))};
 }
 
 std::vector<std::string> selectable_of(const json::value& version) {
@@ -97,6 +117,9 @@ std::vector<api::Subresource> subresources(const ServedKind& kind) {
 
 std::vector<std::string> verbs(const ServedKind& kind) {
   if (!kind.kind.verbs.empty()) return kind.kind.verbs;
+  if (kind.custom) {  // the real server's own order for them
+    return {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
+  }
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 
@@ -139,6 +162,9 @@ void KindTable::add(ServedKind kind) {
 void KindTable::add_definition(const json::value& definition) {
   const json::value* spec = json::find(definition, {"spec"});
   if (spec == nullptr || by_key(api::name(definition)) != nullptr) return;
+  // One whose names are another's is kept but not served.
+  const json::object* established = api::condition(definition, "Established");
+  if (established != nullptr && !api::condition_true(definition, "Established")) return;
   std::string storage;
   for (const json::value& version : json::get_array(*spec, {"versions"})) {
     if (json::get_bool(version, {"storage"}).value_or(false)) {
@@ -158,6 +184,7 @@ void KindTable::add_definition(const json::value& definition) {
     kind.kind.short_names = json::strings(json::get_array(*spec, {"names", "shortNames"}));
     kind.kind.categories = json::strings(json::get_array(*spec, {"names", "categories"}));
     kind.kind.has_status = json::find(version, {"subresources", "status"}) != nullptr;
+    kind.kind.scale = scale_of(version);
     kind.kind.columns = columns_of(version);
     kind.kind.selectable = selectable_of(version);
     kind.kind.unconditional_update = false;

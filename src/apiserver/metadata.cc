@@ -12,7 +12,7 @@ namespace {
 
 names::Complaint check_name(const ServedKind& kind, std::string_view name) {
   const std::string key = kind.resource().key();
-  if (key == "namespaces") return names::check_dns1123_label(name);
+  if (key == "namespaces" || key == "statefulsets.apps") return names::check_dns1123_label(name);
   if (key == "services") return names::check_dns1035_label(name);
   if (kind.resource().group == "rbac.authorization.k8s.io") {
     // system:node-reader and the like: whatever can stand in a path.

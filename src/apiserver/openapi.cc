@@ -3,116 +3,22 @@
 #include <fmt/format.h>
 
 #include "apiserver/discovery.h"
+#include "apiserver/negotiate.h"
 #include "apiserver/status.h"
+#include "apiserver/wire/openapi_v2.h"
+#include "apiserver/wire/openapi_v3.h"
 
 namespace skiff::apiserver {
 namespace {
 
-json::object query(std::string_view name, std::string_view type, std::string_view description) {
-  return {{"name", json::string(name)},
-          {"in", "query"},
-          {"description", json::string(description)},
-          {"schema", {{"type", json::string(type)}}}};
-}
-
-json::object path_parameter(std::string_view name) {
-  return {{"name", json::string(name)},
-          {"in", "path"},
-          {"required", true},
-          {"schema", {{"type", "string"}}}};
-}
-
-json::array write_parameters() {
-  return {
-      query("dryRun", "string", "All: do every check, write nothing."),
-      query("fieldManager", "string", "Who makes this change."),
-      query("fieldValidation", "string", "What happens to unknown fields: Ignore, Warn or Strict."),
-      query("pretty", "string", "Answer with indentation.")};
-}
-
-json::object operation(const ServedKind& kind, std::string_view action, const std::string& ref,
-                       json::array parameters, bool body) {
-  const api::Resource& r = kind.resource();
-  const json::object content{{"application/json", {{"schema", {{"$ref", ref}}}}}};
-  json::object out{{"description", fmt::format("{} {}", action, r.kind)},
-                   {"operationId", fmt::format("{}{}{}", action, r.kind, r.version)},
-                   {"parameters", std::move(parameters)},
-                   {"responses", {{"200", {{"description", "OK"}, {"content", content}}}}},
-                   {"x-kubernetes-action", json::string(action)},
-                   {"x-kubernetes-group-version-kind",
-                    {{"group", r.group}, {"version", r.version}, {"kind", r.kind}}}};
-  if (body) out["requestBody"] = json::object{{"content", content}, {"required", true}};
-  return out;
-}
-
-json::object patch_operation(const ServedKind& kind, const std::string& ref) {
-  json::object out = operation(kind, "patch", ref, write_parameters(), false);
-  json::object types;
-  for (std::string_view type : {"application/json-patch+json", "application/merge-patch+json",
-                                "application/strategic-merge-patch+json"}) {
-    if (kind.custom && type == "application/strategic-merge-patch+json") continue;
-    types[type] = json::object{{"schema", json::object{{"type", "object"}}}};
-  }
-  out["requestBody"] = json::object{{"content", std::move(types)}, {"required", true}};
-  return out;
-}
-
-void add_paths(const ServedKind& kind, const std::string& ref, json::object& paths) {
-  const api::Resource& r = kind.resource();
-  const std::string collection = r.collection_path(r.namespaced ? "{namespace}" : "");
-  json::array in_path;
-  if (r.namespaced) in_path.emplace_back(path_parameter("namespace"));
-  json::array list{query("labelSelector", "string", "Only objects whose labels match."),
-                   query("fieldSelector", "string", "Only objects whose fields match."),
-                   query("limit", "integer", "At most so many objects in one answer."),
-                   query("watch", "boolean", "Stream changes instead.")};
-  paths[collection] =
-      json::object{{"parameters", in_path},
-                   {"get", operation(kind, "list", ref, std::move(list), false)},
-                   {"post", operation(kind, "post", ref, write_parameters(), true)}};
-  in_path.emplace_back(path_parameter("name"));
-  json::object one{
-      {"parameters", in_path},
-      {"get", operation(kind, "get", ref, {}, false)},
-      {"put", operation(kind, "put", ref, write_parameters(), true)},
-      {"patch", patch_operation(kind, ref)},
-      {"delete",
-       operation(kind, "delete", ref,
-                 {query("dryRun", "string", "All: delete nothing."),
-                  query("gracePeriodSeconds", "integer", "Time to stop."),
-                  query("propagationPolicy", "string", "Orphan, Background or Foreground.")},
-                 false)}};
-  paths[collection + "/{name}"] = std::move(one);
-  if (kind.kind.has_status) {
-    paths[collection + "/{name}/status"] =
-        json::object{{"parameters", std::move(in_path)},
-                     {"get", operation(kind, "get", ref, {}, false)},
-                     {"put", operation(kind, "put", ref, write_parameters(), true)},
-                     {"patch", patch_operation(kind, ref)}};
-  }
-}
-
-std::string document(const KindTable& kinds, const SchemaGate& gate, const std::string& group,
-                     const std::string& version) {
-  json::object paths, schemas;
-  for (const ServedKind* kind : kinds.in(group, version)) {
-    std::string name;
-    json::object components = gate.components(*kind, name);
-    const api::Resource& r = kind->resource();
-    components[name].as_object()["x-kubernetes-group-version-kind"] =
-        json::array{json::object{{"group", r.group}, {"version", r.version}, {"kind", r.kind}}};
-    for (auto& member : components) schemas[member.key()] = std::move(member.value());
-    add_paths(*kind, "#/components/schemas/" + name, paths);
-  }
-  return json::serialize(json::object{{"openapi", "3.0.0"},
-                                      {"info", {{"title", "Skiff"}, {"version", "v1"}}},
-                                      {"paths", std::move(paths)},
-                                      {"components", {{"schemas", std::move(schemas)}}}});
-}
-
 std::string document_path(const std::string& group, const std::string& version) {
   return group.empty() ? "api/" + version : "apis/" + group + "/" + version;
 }
+
+// What clients call the protobuf form: now, for a while, and before 2021.
+constexpr std::string_view kV2Names[] = {
+    kOpenApiV2Type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    "application/com.github.googleapis.gnostic.openapiv2@68f4ded+protobuf"};
 
 }  // namespace
 
@@ -121,37 +27,80 @@ std::shared_ptr<const OpenApi::Documents> OpenApi::documents(
   const std::lock_guard guard(lock_);
   if (kinds_ == kinds) return documents_;
   Documents made;
+  json::object paths;
   for (const KindTable::Group& group : kinds->groups()) {
     for (const std::string& version : group.versions) {
-      made[document_path(group.name, version)] = document(*kinds, gate_, group.name, version);
+      const std::string path = document_path(group.name, version);
+      Document document{.body = json::serialize(openapi_v3(*kinds, gate_, group.name, version))};
+      document.tag = entity_tag(document.body);
+      std::string hash = document.tag;
+      std::erase(hash, '"');
+      paths[path] =
+          json::object{{"serverRelativeURL", fmt::format("/openapi/v3/{}?hash={}", path, hash)}};
+      made.v3[path] = std::move(document);
     }
   }
+  made.index = json::serialize(json::object{{"paths", std::move(paths)}});
   kinds_ = kinds;
   documents_ = std::make_shared<const Documents>(std::move(made));
   return documents_;
 }
 
+std::shared_ptr<const OpenApi::V2> OpenApi::v2(const std::shared_ptr<const KindTable>& kinds) {
+  const std::lock_guard guard(v2_lock_);
+  if (v2_kinds_ == kinds) return v2_;
+  std::vector<json::object> documents;
+  for (const KindTable::Group& group : kinds->groups()) {
+    for (const std::string& version : group.versions) {
+      documents.push_back(openapi_v3(*kinds, gate_, group.name, version));
+    }
+  }
+  const json::object whole = openapi_v2(documents);
+  V2 made{.json = {.body = json::serialize(whole)}, .protobuf = {.body = gnostic(whole)}};
+  made.json.tag = entity_tag(made.json.body);
+  made.protobuf.tag = entity_tag(made.protobuf.body);
+  v2_kinds_ = kinds;
+  v2_ = std::make_shared<const V2>(std::move(made));
+  return v2_;
+}
+
+std::optional<http::Response> OpenApi::serve_v2(const std::shared_ptr<const KindTable>& kinds,
+                                                const http::Request& request) {
+  for (const MediaRange& range : parse_accept(http::header(request.headers, "Accept"))) {
+    if (range.matches("application/json")) {
+      const auto both = v2(kinds);
+      return cacheable_response(request, "application/json", both->json.body, both->json.tag);
+    }
+    for (const std::string_view name : kV2Names) {
+      if (!range.matches(name)) continue;
+      const auto both = v2(kinds);
+      return cacheable_response(request, std::string(kOpenApiV2Type), both->protobuf.body,
+                                both->protobuf.tag);
+    }
+  }
+  return http::Response{.status = 406, .headers = {{"Cache-Control", "no-cache, private"}}};
+}
+
 std::optional<http::Response> OpenApi::serve(const std::shared_ptr<const KindTable>& kinds,
                                              const http::Request& request, const http::Url& url) {
-  if (url.segments.size() < 2 || url.segments[1] != "v3") return {};
-  const auto all = documents(kinds);
-  if (url.segments.size() == 2) {
-    json::object paths;
-    for (const auto& [path, text] : *all) {
-      std::string hash = entity_tag(text);
-      std::erase(hash, '"');
-      paths[path] =
-          json::object{{"serverRelativeURL", fmt::format("/openapi/v3/{}?hash={}", path, hash)}};
+  if (url.segments.size() < 2) return {};
+  std::optional<http::Response> response;
+  if (url.segments[1] == "v2" && url.segments.size() == 2) {
+    response = serve_v2(kinds, request);
+  } else if (url.segments[1] == "v3") {
+    const auto all = documents(kinds);
+    if (url.segments.size() == 2) return json_response(200, all->index);
+    std::string path;
+    for (std::size_t i = 2; i < url.segments.size(); ++i) {
+      path += (path.empty() ? "" : "/") + url.segments[i];
     }
-    return json_response(200, json::serialize(json::object{{"paths", std::move(paths)}}));
+    const auto found = all->v3.find(path);
+    if (found == all->v3.end()) return {};
+    response =
+        cacheable_response(request, "application/json", found->second.body, found->second.tag);
   }
-  std::string path;
-  for (std::size_t i = 2; i < url.segments.size(); ++i) {
-    path += (path.empty() ? "" : "/") + url.segments[i];
-  }
-  const auto found = all->find(path);
-  if (found == all->end()) return {};
-  return cacheable_response(request, "application/json", found->second);
+  if (response) response->headers.emplace_back("Vary", "Accept");
+  return response;
 }
 
 }  // namespace skiff::apiserver

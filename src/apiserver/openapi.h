@@ -1,4 +1,5 @@
-// /openapi/v3: what kubectl reads to know what the server validates and to explain fields.
+// /openapi/v3 and /openapi/v2: what kubectl reads to know what the server validates and to explain
+// fields.
 #pragma once
 
 #include <map>
@@ -13,8 +14,8 @@
 
 namespace skiff::apiserver {
 
-// Keeps the documents of the present kinds: kubectl asks for them before every apply, and the one
-// of the core group is large. Thread-safe.
+// Keeps the documents of the present kinds: kubectl asks for them before every apply, and they are
+// large. Thread-safe.
 class OpenApi {
  public:
   explicit OpenApi(const SchemaGate& gate) : gate_(gate) {}
@@ -23,13 +24,31 @@ class OpenApi {
                                       const http::Request& request, const http::Url& url);
 
  private:
-  using Documents = std::map<std::string, std::string>;  // "apis/batch/v1" -> document
+  struct Document {
+    std::string body = {};
+    std::string tag = {};
+  };
+  struct Documents {
+    std::map<std::string, Document> v3 = {};  // "apis/batch/v1"
+    std::string index = {};                   // of v3
+  };
+  struct V2 {
+    Document json = {};
+    Document protobuf = {};
+  };
   std::shared_ptr<const Documents> documents(const std::shared_ptr<const KindTable>& kinds);
+  // Made when first asked for: only old clients do.
+  std::shared_ptr<const V2> v2(const std::shared_ptr<const KindTable>& kinds);
+  std::optional<http::Response> serve_v2(const std::shared_ptr<const KindTable>& kinds,
+                                         const http::Request& request);
 
   const SchemaGate& gate_;
   std::mutex lock_;
   std::shared_ptr<const KindTable> kinds_;
   std::shared_ptr<const Documents> documents_;
+  std::mutex v2_lock_;
+  std::shared_ptr<const KindTable> v2_kinds_;
+  std::shared_ptr<const V2> v2_;
 };
 
 }  // namespace skiff::apiserver

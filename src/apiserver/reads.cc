@@ -7,34 +7,10 @@
 
 #include "api/meta.h"
 #include "apiserver/status.h"
-#include "base/base64.h"
+#include "apiserver/wire/list_options.h"
 
 namespace skiff::apiserver {
 namespace {
-
-// Where a list goes on: after which key, in which snapshot.
-struct Continue {
-  store::Revision revision = 0;
-  std::string ns = {};
-  std::string name = {};
-};
-
-std::string encode(const Continue& token) {
-  return base64::encode(json::serialize(json::object{
-      {"v", "skiff/v1"}, {"rv", token.revision}, {"ns", token.ns}, {"name", token.name}}));
-}
-
-Result<Continue> decode_continue(std::string_view text) {
-  const auto bytes = base64::decode(text);
-  const auto parsed = bytes ? json::parse(*bytes) : Result<json::value>(json::value());
-  if (!parsed || json::get_string(*parsed, {"v"}) != "skiff/v1" ||
-      !json::get_int(*parsed, {"rv"})) {
-    return fail(Code::kBadRequest, "continue key is not valid: encoded by another server");
-  }
-  return Continue{.revision = static_cast<store::Revision>(*json::get_int(*parsed, {"rv"})),
-                  .ns = std::string(json::get_string(*parsed, {"ns"})),
-                  .name = std::string(json::get_string(*parsed, {"name"}))};
-}
 
 struct ListPlan {
   std::size_t limit = 0;  // 0: all
@@ -44,51 +20,57 @@ struct ListPlan {
 };
 
 Result<ListPlan> plan_list(const store::Store& store, const http::Url& url) {
-  ListPlan plan;
-  if (const auto text = url.param("limit"); text && !text->empty()) {
-    const auto [end, error] =
-        std::from_chars(text->data(), text->data() + text->size(), plan.limit);
-    if (error != std::errc{} || end != text->data() + text->size()) {
-      return fail(Code::kBadRequest, fmt::format("limit \"{}\" is not a number", *text));
-    }
-  }
-  const std::string version = url.param("resourceVersion").value_or("");
-  const std::string match = url.param("resourceVersionMatch").value_or("");
-  const std::string token = url.param("continue").value_or("");
-  if (url.flag("sendInitialEvents")) {
-    return fail(Code::kBadRequest, "sendInitialEvents is forbidden for list");
-  }
-  if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
-    return fail(
-        Code::kBadRequest,
-        fmt::format("resourceVersionMatch \"{}\" is neither Exact nor NotOlderThan", match));
-  }
-  if (!match.empty() && (version.empty() || !token.empty())) {
-    return fail(Code::kBadRequest,
-                token.empty()
-                    ? "resourceVersionMatch is forbidden unless resourceVersion is provided"
-                    : "resourceVersionMatch is forbidden when continue is provided");
-  }
-  if (!token.empty()) {
+  SKIFF_ASSIGN(const ListOptions options, read_list_options(url, false));
+  ListPlan plan{.limit = options.limit};
+  const std::string& version = options.resource_version;
+  if (!options.token.empty()) {
+    SKIFF_ASSIGN(plan.from, decode_continue(options.token));
     if (!version.empty() && version != "0") {
       return fail(Code::kBadRequest,
                   "specifying resource version is not allowed when using continue");
     }
-    SKIFF_ASSIGN(plan.from, decode_continue(token));
-    plan.exact = plan.from->revision;
+    if (plan.from->revision > 0) plan.exact = static_cast<store::Revision>(plan.from->revision);
   } else if (!version.empty()) {
-    SKIFF_ASSIGN(const store::Revision asked, parse_revision(version));
-    SKIFF_TRY(check_reached(store, asked));
-    plan.not_older_than = asked;
-    if (match == "Exact") {
-      if (asked == 0) {
-        return fail(Code::kBadRequest,
-                    "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"");
-      }
-      plan.exact = asked;
+    const auto asked = parse_revision(version);
+    if (!asked) {
+      return fail(Code::kBadRequest,
+                  fmt::format("invalid resource version: {}", asked.error().message));
     }
+    SKIFF_TRY(check_reached(store, *asked));
+    plan.not_older_than = *asked;
+    if (options.match == "Exact") plan.exact = *asked;
   }
   return plan;
+}
+
+// History no longer reaches back to the snapshot. A page can still go on, in the newest state.
+http::Response too_old(const ListPlan& plan) {
+  if (!plan.from) {
+    return error_response({.code = Code::kExpired,
+                           .message = "The resourceVersion for the provided list is too old."});
+  }
+  json::object body = status_body(
+      {.code = Code::kExpired,
+       .message =
+           "The provided continue parameter is too old to display a consistent list result. You "
+           "can start a new list without the continue parameter, or use the continue token in "
+           "this response to retrieve the remainder of the results. Continuing with the provided "
+           "token results in an inconsistent list - objects that were created, modified, or "
+           "deleted between the time the first chunk was returned and now may show up in the "
+           "list."});
+  body["metadata"] = json::object{
+      {"continue",
+       encode_continue({.revision = -1, .ns = plan.from->ns, .name = plan.from->name})}};
+  return json_response(410, json::serialize(body));
+}
+
+// What Go calls the type of an answer; it stands in a sentence about shapes.
+std::string go_type(const ServedKind& kind, std::string_view suffix) {
+  if (kind.custom) return fmt::format("*unstructured.Unstructured{}", suffix);
+  const std::string& group = kind.resource().group;
+  const std::string_view package =
+      group.empty() ? "core" : std::string_view(group).substr(0, group.find('.'));
+  return fmt::format("*{}.{}{}", package, kind.resource().kind, suffix);
 }
 
 std::string list_head(const View& view, store::Revision revision, const std::string& token,
@@ -108,6 +90,7 @@ std::string list_head(const View& view, store::Revision revision, const std::str
       head = {{"kind", "Table"}, {"apiVersion", "meta.k8s.io/" + view.wanted.version}};
       break;
     case Shape::kPartialMetadata:
+    case Shape::kPartialMetadataList:
       head = {{"kind", "PartialObjectMetadataList"},
               {"apiVersion", "meta.k8s.io/" + view.wanted.version}};
       break;
@@ -137,12 +120,8 @@ Result<store::EntryPtr> entry_at(const store::Store& store, const store::Key& ke
 }  // namespace
 
 Result<View> View::of(const ServedKind& kind, const http::Request& request, const http::Url& url) {
-  const std::string_view accept = http::header(request.headers, "Accept");
-  if (!accepts_json(accept)) {
-    return fail(Code::kNotAcceptable,
-                "only the following media types are accepted: application/json");
-  }
-  View view{.kind = &kind, .wanted = wanted_shape(accept)};
+  View view{.kind = &kind};
+  SKIFF_ASSIGN(view.wanted, negotiate(http::header(request.headers, "Accept")));
   if (const auto include = url.param("includeObject")) {
     if (*include == "None") view.rows = RowObject::kNone;
     if (*include == "Object") view.rows = RowObject::kObject;
@@ -173,6 +152,7 @@ std::string View::render(const json::value& stored, Time now) const {
     case Shape::kObject:
       return json::serialize(converted(stored, room));
     case Shape::kPartialMetadata:
+    case Shape::kPartialMetadataList:
       return json::serialize(partial_metadata(stored, wanted.version));
     case Shape::kTable:
       break;
@@ -194,7 +174,8 @@ Result<store::Revision> parse_revision(std::string_view text) {
   store::Revision revision = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), revision);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
-    return fail(Code::kBadRequest, fmt::format("resourceVersion: Invalid value: \"{}\"", text));
+    return fail(Code::kBadRequest, fmt::format("resourceVersion: Invalid value: \"{}\": {}", text,
+                                               not_a_number("ParseUint", text)));
   }
   return revision;
 }
@@ -244,21 +225,23 @@ Result<std::vector<store::EntryPtr>> snapshot_at(const store::Store& store,
     if (beyond) break;
   }
   if (before.empty()) return std::move(now.entries);
-  std::map<store::Key, store::EntryPtr> state;
+  // Both are sorted by key: one walk along the two, which copies no key.
+  std::vector<store::EntryPtr> entries;
+  entries.reserve(now.entries.size() + before.size());
+  auto changed = before.begin();
+  const auto take_changed = [&] {
+    if (changed->second) entries.push_back(std::move(changed->second));
+    ++changed;
+  };
   for (store::EntryPtr& entry : now.entries) {
-    const store::Key key = entry->key();
-    state.emplace(key, std::move(entry));
-  }
-  for (auto& [key, entry] : before) {
-    if (entry) {
-      state[key] = entry;
+    while (changed != before.end() && changed->first < entry->key()) take_changed();
+    if (changed != before.end() && changed->first == entry->key()) {
+      take_changed();
     } else {
-      state.erase(key);
+      entries.push_back(std::move(entry));
     }
   }
-  std::vector<store::EntryPtr> entries;
-  entries.reserve(state.size());
-  for (auto& [key, entry] : state) entries.push_back(std::move(entry));
+  while (changed != before.end()) take_changed();
   return entries;
 }
 
@@ -276,9 +259,16 @@ store::Listing list_visible(const store::Store& store, std::string_view resource
 
 http::Response get_object(const store::Store& store, const View& view, const store::Key& key,
                           const http::Url& url, Time now) {
+  if (view.wanted.shape == Shape::kPartialMetadataList) {
+    return error_response(
+        {.code = Code::kNotAcceptable,
+         .message = fmt::format("you requested PartialObjectMetadataList, but the requested object "
+                                "is not a list ({})",
+                                go_type(*view.kind, ""))});
+  }
   if (const auto version = url.param("resourceVersion"); version && !version->empty()) {
     const auto asked = parse_revision(*version);
-    if (!asked) return error_response(asked.error());
+    if (!asked) return unclassified_response(asked.error().message);
     if (auto reached = check_reached(store, *asked); !reached) {
       return error_response(reached.error());
     }
@@ -307,10 +297,18 @@ http::Response list_objects(const store::Store& store, const View& view, const S
                             const http::Url& url, Time now) {
   const auto plan = plan_list(store, url);
   if (!plan) return error_response(plan.error());
+  if (view.wanted.shape == Shape::kPartialMetadata) {
+    return error_response(
+        {.code = Code::kNotAcceptable,
+         .message = fmt::format(
+             "you requested PartialObjectMetadata, but the requested object is a list ({})",
+             go_type(*view.kind, "List"))});
+  }
   const std::string resource = view.kind->storage_key();
   store::Listing listing;
   if (plan->exact) {
     auto entries = snapshot_at(store, resource, selection.ns(), *plan->exact);
+    if (!entries && entries.error().code == Code::kExpired) return too_old(*plan);
     if (!entries) return error_response(entries.error());
     listing = {.revision = *plan->exact, .entries = std::move(*entries)};
   } else {
@@ -327,7 +325,9 @@ http::Response list_objects(const store::Store& store, const View& view, const S
     }
     if (!selection.matches(*entry)) continue;
     if (plan->limit > 0 && taken == plan->limit) {
-      token = encode({.revision = listing.revision, .ns = last->ns, .name = last->name});
+      token = encode_continue({.revision = static_cast<std::int64_t>(listing.revision),
+                               .ns = last->ns,
+                               .name = last->name});
       // With a selector nobody has counted the rest.
       if (selection.everything()) remaining = listing.entries.size() - index + 1;
       break;

@@ -105,7 +105,32 @@ TEST(List, KnowsResourceVersions) {
   EXPECT_EQ(status, 504);
   EXPECT_NE(json::get_string(answer, {"message"}).find("Too large resource version"),
             std::string_view::npos);
-  EXPECT_EQ(world.call("GET", World::pods("?resourceVersionMatch=Exact")).first, 400);
+  EXPECT_EQ(world.call("GET", World::pods("?resourceVersionMatch=Exact")).first, 422);
+}
+
+TEST(List, GoesOnWhereTheSnapshotIsGone) {
+  World world;
+  add_pods(world, 4);
+  const json::value page = world.call("GET", World::pods("?limit=2")).second;
+  const std::string token(json::get_string(page, {"metadata", "continue"}));
+  // A restart forgets history, so the snapshot of the first page is gone.
+  world.call("DELETE", World::pods("/p2"));
+  world.restart();
+  auto [status, answer] = world.call("GET", World::pods("?limit=2&continue=" + token));
+  ASSERT_EQ(status, 410) << world.last.body;
+  EXPECT_EQ(json::get_string(answer, {"reason"}), "Expired");
+  EXPECT_TRUE(json::get_string(answer, {"message"})
+                  .starts_with("The provided continue parameter is too old to display a consistent "
+                               "list result. You can start a new list without"));
+  const std::string next(json::get_string(answer, {"metadata", "continue"}));
+  ASSERT_FALSE(next.empty());
+  std::tie(status, answer) = world.call("GET", World::pods("?limit=2&continue=" + next));
+  EXPECT_EQ(names(answer), (Words{"p3"}));
+  std::tie(status, answer) =
+      world.call("GET", World::pods("?resourceVersion=2&resourceVersionMatch=Exact"));
+  EXPECT_EQ(status, 410);
+  EXPECT_EQ(json::get_string(answer, {"message"}),
+            "The resourceVersion for the provided list is too old.");
 }
 
 TEST(List, ShowsWhatIsOnDiskWhereTheDiskIsBehind) {
@@ -225,7 +250,7 @@ TEST(Watch, OfANameIsOfOneObject) {
   World world;
   add_pods(world, 2);
   const http::Response response =
-      world.server->handle(world.request("GET", World::pods("/p1?watch=1")));
+      world.server->handle(world.request("GET", "/api/v1/watch/namespaces/default/pods/p1"));
   ASSERT_NE(response.stream, nullptr) << response.body;
   world.call("POST", World::pods(), world.pod("x"));
   world.call("DELETE", World::pods("/p1"));
@@ -249,6 +274,73 @@ TEST(Watch, TurnsTheEndOfAMatchIntoADeletion) {
   EXPECT_EQ(drain(world, *response.stream), (Words{"DELETED x"}));
 }
 
+TEST(Watch, RemembersWhatMatchedBefore) {
+  World world;
+  world.call("POST", World::pods(), world.pod("x", R"(,"labels":{"a":"b"})"));
+  const http::Response response = world.server->handle(world.request(
+      "GET", World::pods(fmt::format("?watch=1&labelSelector=a%3Db&resourceVersion={}",
+                                     world.store->revision()))));
+  const auto annotate = [&](int i) {
+    world.call("PATCH", World::pods("/x"),
+               fmt::format(R"({{"metadata":{{"annotations":{{"i":"{}"}}}}}})", i),
+               "application/merge-patch+json");
+  };
+  annotate(1);
+  annotate(2);
+  EXPECT_EQ(drain(world, *response.stream), (Words{"MODIFIED x", "MODIFIED x"}));
+  world.call("DELETE", World::pods("/x"));
+  world.call("POST", World::pods(), world.pod("x"));
+  world.call("DELETE", World::pods("/x"));
+  world.call("POST", World::pods(), world.pod("x", R"(,"labels":{"a":"b"})"));
+  EXPECT_EQ(drain(world, *response.stream), (Words{"DELETED x", "ADDED x"}));
+}
+
+TEST(Watch, TellsInTheStreamThatHistoryIsGone) {
+  World world;
+  add_pods(world, 2);
+  world.restart();
+  const http::Response response =
+      world.server->handle(world.request("GET", World::pods("?watch=1&resourceVersion=2")));
+  EXPECT_EQ(response.status, 200);
+  ASSERT_NE(response.stream, nullptr) << response.body;
+  std::string bytes;
+  EXPECT_FALSE(response.stream->pull(bytes, [] {}));
+  EXPECT_TRUE(bytes.starts_with(R"({"type":"ERROR","object":{"kind":"Status","apiVersion":"v1")"));
+  EXPECT_NE(bytes.find(R"("reason":"Expired")"), std::string::npos) << bytes;
+  EXPECT_NE(bytes.find("too old resource version: 2 ("), std::string::npos) << bytes;
+}
+
+TEST(Watch, OfTheFutureIsSilentUntilItComes) {
+  World world;
+  const store::Revision future = world.store->revision() + 2;
+  const http::Response response = world.server->handle(
+      world.request("GET", World::pods(fmt::format("?watch=1&resourceVersion={}", future))));
+  ASSERT_EQ(response.status, 200);
+  add_pods(world, 4);
+  const Words seen = drain(world, *response.stream);
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back(), "ADDED p3");
+  EXPECT_LT(seen.size(), 4u) << "what came before the revision asked for is not told";
+}
+
+TEST(Watch, HasTheOldPathsToo) {
+  World world;
+  add_pods(world, 1);
+  for (const char* path : {"/api/v1/watch/pods", "/api/v1/watch/namespaces/default/pods",
+                           "/api/v1/watch/namespaces/default/pods/p0"}) {
+    SCOPED_TRACE(path);
+    const http::Response response = world.server->handle(world.request("GET", path));
+    ASSERT_NE(response.stream, nullptr) << response.body;
+    EXPECT_EQ(drain(world, *response.stream), (Words{"ADDED p0"}));
+  }
+  const http::Response one =
+      world.server->handle(world.request("GET", "/api/v1/watch/namespaces/default"));
+  ASSERT_NE(one.stream, nullptr) << one.body;
+  EXPECT_EQ(drain(world, *one.stream), (Words{"ADDED default"}));
+  // A name is read, whatever the query says.
+  EXPECT_EQ(api::name(world.call("GET", World::pods("/p0?watch=1")).second), "p0");
+}
+
 TEST(Watch, SendsInitialEventsAndTheirEnd) {
   World world;
   add_pods(world, 1);
@@ -266,6 +358,7 @@ TEST(Watch, SendsBookmarksAndEndsInTime) {
   World world;
   const http::Response response = world.server->handle(
       world.request("GET", World::pods("?watch=1&allowWatchBookmarks=true&timeoutSeconds=100")));
+  EXPECT_EQ(drain(world, *response.stream), (Words{"BOOKMARK "})) << "the end of the beginning";
   int woken = 0;
   std::string bytes;
   EXPECT_TRUE(response.stream->pull(bytes, [&] { ++woken; }));

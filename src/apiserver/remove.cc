@@ -45,6 +45,7 @@ Result<std::string> propagation_finalizer(const WriteRequest& request, Outcome& 
         Code::kBadRequest,
         fmt::format("propagationPolicy \"{}\" is none of Orphan, Background, Foreground", policy));
   }
+  if (request.kind->resource().key() == "replicationcontrollers") return "orphan";
   if (request.kind->resource().key() != "jobs.batch") return "";
   outcome.warnings.emplace_back(
       "child pods are preserved by default when jobs are deleted; set "
@@ -104,7 +105,9 @@ Result<Outcome> Writes::remove(Transaction& txn, const WriteRequest& request) {
   }
   if (!held(kind, next, grace)) {
     txn.remove(outcome.key);
-    outcome.answer = pod ? std::move(next) : deleted_status(kind, *old);
+    outcome.answer = pod                         ? std::move(next)
+                     : kind.kind.returns_deleted ? json::value(*old)
+                                                 : deleted_status(kind, *old);
     return outcome;
   }
   if (next != *old) txn.put(outcome.key, std::move(next));

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-
-#include "apiserver/protobuf.h"
+#include "apiserver/status.h"
+#include "apiserver/wire/body_check.h"
+#include "apiserver/wire/list_options.h"
+#include "apiserver/wire/protobuf.h"
 #include "base/limits.h"
 #include "base/strings.h"
 #include "base/yaml.h"
@@ -17,46 +17,151 @@ constexpr std::size_t kWarningBytes = 256;
 constexpr std::size_t kWarningsBytes = 4096;
 constexpr std::size_t kFieldManagerBytes = 128;
 
-std::string media_type(const http::Request& request) {
-  const std::string_view whole = http::header(request.headers, "Content-Type");
-  return lower(trim(whole.substr(0, whole.find(';'))));
-}
-
 Result<void> check_size(const http::Request& request) {
   if (request.body.size() <= limits::kRequestBodyBytes) return {};
   return fail(Code::kTooLarge,
               fmt::format("Request entity too large: limit is {}", limits::kRequestBodyBytes));
 }
 
-Result<void> read_dry_run(std::string_view value, WriteRequest& request) {
-  if (value.empty()) return {};
-  if (value != "All") {
-    return fail(Code::kBadRequest,
-                fmt::format("dryRun: Unsupported value: \"{}\": supported values: \"All\"", value));
+// ?dryRun= may be given several times, as a list in a body.
+void check_dry_run(const std::vector<std::string>& words, WriteRequest& request,
+                   std::vector<Cause>& causes) {
+  json::array list;
+  bool fine = true;
+  for (const std::string& word : words) {
+    list.emplace_back(json::string(word));
+    fine = fine && word == "All";
+    request.dry_run = true;
   }
-  request.dry_run = true;
-  return {};
+  if (!fine) causes.push_back(unsupported_value("dryRun", list, {"All"}));
+}
+
+std::vector<std::string> all_of(const http::Url& url, std::string_view name) {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : url.query) {
+    if (key == name && !value.empty()) out.push_back(value);
+  }
+  return out;
+}
+
+void check_manager(const std::string& manager, std::vector<Cause>& causes) {
+  if (manager.size() > kFieldManagerBytes) {
+    causes.push_back(
+        {.field = "fieldManager",
+         .reason = "FieldValueTooLong",
+         .message = fmt::format("Too long: may not be more than {} bytes", kFieldManagerBytes)});
+  }
+  for (std::size_t i = 0; i < manager.size(); ++i) {
+    const auto c = static_cast<unsigned char>(manager[i]);
+    if (c >= ' ' && c != 0x7f) continue;
+    std::string quoted;
+    for (const char each : manager) {
+      const auto byte = static_cast<unsigned char>(each);
+      quoted += byte < ' ' || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, each);
+    }
+    causes.push_back(
+        {.field = "fieldManager",
+         .reason = "FieldValueInvalid",
+         .message = fmt::format("Invalid value: \"{}\": invalid character U+{:04X} (at "
+                                "position {})",
+                                quoted, c, i)});
+  }
+}
+
+void check_validation(const http::Url& url, WriteRequest& request, std::vector<Cause>& causes) {
+  const std::string word = url.param("fieldValidation").value_or("");
+  if (word == "Strict") {
+    request.validation = FieldValidation::kStrict;
+  } else if (word == "Ignore") {
+    request.validation = FieldValidation::kIgnore;
+  } else if (!word.empty() && word != "Warn") {
+    causes.push_back(
+        unsupported_value("fieldValidation", json::string(word), {"", "Ignore", "Strict", "Warn"}));
+  }
+}
+
+bool applies(const http::Request& request) {
+  return media_type(request).starts_with("application/apply-patch");
+}
+
+// What the query says, where no body says it.
+Result<json::value> delete_options_of(const http::Url& url) {
+  json::object out;
+  SKIFF_ASSIGN(const auto grace, query_integer(url, "gracePeriodSeconds"));
+  if (grace) out["gracePeriodSeconds"] = *grace;
+  if (const auto policy = url.param("propagationPolicy")) out["propagationPolicy"] = *policy;
+  if (url.param("orphanDependents")) {
+    out["orphanDependents"] = query_flag(url, "orphanDependents");
+  }
+  json::array words;
+  for (const std::string& word : all_of(url, "dryRun")) words.emplace_back(json::string(word));
+  if (!words.empty()) out["dryRun"] = std::move(words);
+  return out;
+}
+
+std::vector<Cause> check_propagation(const json::value& options) {
+  constexpr std::string_view kField = "propagationPolicy";
+  const json::value* policy = json::find(options, {kField});
+  if (policy == nullptr || policy->is_null()) return {};
+  std::vector<Cause> causes;
+  if (json::get_bool(options, {"orphanDependents"})) {
+    causes.push_back(invalid_value(std::string(kField), *policy,
+                                   "orphanDependents and deletionPropagation cannot be both set"));
+  }
+  const std::string_view word = json::get_string(*policy, {});
+  if (word != "Foreground" && word != "Background" && word != "Orphan") {
+    causes.push_back(unsupported_value(std::string(kField), *policy,
+                                       {"Foreground", "Background", "Orphan", "nil"}));
+  }
+  return causes;
 }
 
 }  // namespace
 
-Result<json::value> parse_body(const http::Request& request) {
+std::string media_type(const http::Request& request) {
+  const std::string_view whole = http::header(request.headers, "Content-Type");
+  return lower(trim(whole.substr(0, whole.find(';'))));
+}
+
+Result<json::value> parse_body(const http::Request& request, const schema::Registry& registry,
+                               std::string_view kind) {
   SKIFF_TRY(check_size(request));
-  if (trim(request.body).empty()) return json::value();
+  const auto refuse = [&](std::string_view why) -> Result<json::value> {
+    if (kind.empty()) return fail(Code::kBadRequest, std::string(why));
+    return std::unexpected(unrecognized_body(kind, why, request.body));
+  };
   const std::string type = media_type(request);
-  if (type == kProtobufType) return decode_protobuf(request.body);
-  if (type == "application/yaml" || type == "text/yaml" || type == "application/x-yaml") {
-    return yaml::parse(request.body);
+  if (kind.empty() && trim(request.body).empty()) return json::value();
+  if (type == kProtobufType) {
+    auto decoded = decode_protobuf(registry, request.body);
+    if (!decoded && decoded.error().code == Code::kBadRequest) {
+      return refuse(decoded.error().message);
+    }
+    return decoded;
   }
-  // curl sends form data unless told otherwise; what is JSON is taken as such.
-  if (type.empty() || type == "application/json" || type == "*/*" ||
-      type.ends_with("-patch+json")) {
-    return json::parse(request.body);
+  if (type == "application/yaml" || type.ends_with("+yaml")) {
+    auto parsed = yaml::parse(request.body);
+    return parsed ? std::move(parsed) : refuse(parsed.error().message);
+  }
+  if (type.empty() || type == "application/json" || type.ends_with("-patch+json")) {
+    auto parsed = json::parse(request.body);
+    if (parsed) return parsed;
+    return refuse(fmt::format("couldn't get version/kind; json parse error: {}",
+                              json_syntax_error(request.body, parsed.error())));
   }
   return fail(Code::kUnsupportedMediaType,
               fmt::format("the body of the request was in an unknown format - accepted media types "
                           "include: application/json, application/yaml, {}",
                           kProtobufType));
+}
+
+std::vector<std::string_view> patch_types(const ServedKind& kind) {
+  if (kind.custom) {
+    return {"application/json-patch+json", "application/merge-patch+json",
+            "application/apply-patch+yaml"};
+  }
+  return {"application/json-patch+json", "application/merge-patch+json",
+          "application/strategic-merge-patch+json", "application/apply-patch+yaml"};
 }
 
 Result<PatchType> patch_type(const http::Request& request, const ServedKind& kind) {
@@ -67,71 +172,62 @@ Result<PatchType> patch_type(const http::Request& request, const ServedKind& kin
     return PatchType::kStrategic;
   }
   if (type == "application/apply-patch+yaml") return PatchType::kApply;
+  std::string accepted;
+  for (const std::string_view one : patch_types(kind)) {
+    accepted += (accepted.empty() ? "" : ", ") + std::string(one);
+  }
   return fail(Code::kUnsupportedMediaType,
               fmt::format("the body of the request was in an unknown format - accepted media types "
-                          "include: application/json-patch+json, application/merge-patch+json{}, "
-                          "application/apply-patch+yaml",
-                          kind.custom ? "" : ", application/strategic-merge-patch+json"));
+                          "include: {}",
+                          accepted));
 }
 
-Result<void> read_options(const http::Url& url, WriteRequest& request) {
-  SKIFF_TRY(read_dry_run(url.param("dryRun").value_or(""), request));
-  const std::string validation = url.param("fieldValidation").value_or("");
-  if (validation == "Strict") {
-    request.validation = FieldValidation::kStrict;
-  } else if (validation == "Ignore") {
-    request.validation = FieldValidation::kIgnore;
-  } else if (!validation.empty() && validation != "Warn") {
-    return fail(Code::kBadRequest,
-                fmt::format("fieldValidation: Unsupported value: \"{}\": supported values: "
-                            "\"Ignore\", \"Strict\", \"Warn\"",
-                            validation));
+Result<void> read_options(const http::Request& http, const http::Url& url, WriteRequest& request) {
+  std::vector<Cause> causes;
+  if (request.verb == Verb::kPatch && url.param("force") && !applies(http)) {
+    causes.push_back(forbidden_value("force", "may not be specified for non-apply patch"));
   }
-  const std::string manager = url.param("fieldManager").value_or("");
-  const bool printable =
-      std::ranges::all_of(manager, [](char c) { return static_cast<unsigned char>(c) >= ' '; });
-  if (manager.size() > kFieldManagerBytes || !printable) {
-    return fail(
-        Code::kBadRequest,
-        fmt::format("fieldManager: must be at most {} printable characters", kFieldManagerBytes));
-  }
-  request.manager = manager;
-  return {};
+  request.manager = url.param("fieldManager").value_or("");
+  check_manager(request.manager, causes);
+  check_dry_run(all_of(url, "dryRun"), request, causes);
+  check_validation(url, request, causes);
+  if (causes.empty()) return {};
+  return std::unexpected(invalid_options(request.verb == Verb::kCreate   ? "CreateOptions"
+                                         : request.verb == Verb::kUpdate ? "UpdateOptions"
+                                                                         : "PatchOptions",
+                                         std::move(causes)));
 }
 
 Result<void> read_delete_options(const json::value& body, const http::Url& url,
                                  WriteRequest& request) {
+  json::value given = body;
+  if (body.is_null()) {
+    SKIFF_ASSIGN(given, delete_options_of(url));
+  }
+  if (const std::string_view kind = json::get_string(given, {"kind"});
+      !kind.empty() && kind != "DeleteOptions") {
+    return fail(Code::kBadRequest,
+                fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme "
+                            "\"pkg/runtime/scheme.go:110\"",
+                            kind, json::get_string(given, {"apiVersion"})));
+  }
+  std::vector<Cause> causes = check_propagation(given);
+  check_dry_run(json::strings(json::get_array(given, {"dryRun"})), request, causes);
+  if (!causes.empty()) return std::unexpected(invalid_options("DeleteOptions", std::move(causes)));
   DeleteOptions& options = request.remove;
-  if (const auto text = url.param("gracePeriodSeconds"); text && !text->empty()) {
-    std::int64_t seconds = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-    if (error != std::errc{} || end != text->data() + text->size()) {
-      return fail(Code::kBadRequest,
-                  fmt::format("gracePeriodSeconds \"{}\" is not a number", *text));
-    }
-    options.grace_period_s = seconds;
-  }
-  options.propagation = url.param("propagationPolicy").value_or("");
-  if (url.param("orphanDependents") == "true") options.propagation = "Orphan";
-  if (const auto seconds = json::get_int(body, {"gracePeriodSeconds"})) {
-    options.grace_period_s = seconds;
-  }
-  if (const std::string_view policy = json::get_string(body, {"propagationPolicy"});
-      !policy.empty()) {
-    options.propagation = policy;
-  }
-  if (const auto orphan = json::get_bool(body, {"orphanDependents"})) {
+  options.grace_period_s = json::get_int(given, {"gracePeriodSeconds"});
+  options.propagation = json::get_string(given, {"propagationPolicy"});
+  if (const auto orphan = json::get_bool(given, {"orphanDependents"})) {
     options.propagation = *orphan ? "Orphan" : "Background";
   }
-  if (const std::string_view uid = json::get_string(body, {"preconditions", "uid"}); !uid.empty()) {
+  if (const std::string_view uid = json::get_string(given, {"preconditions", "uid"});
+      !uid.empty()) {
     request.uid = uid;
   }
-  if (const std::string_view version = json::get_string(body, {"preconditions", "resourceVersion"});
+  if (const std::string_view version =
+          json::get_string(given, {"preconditions", "resourceVersion"});
       !version.empty()) {
     request.resource_version = version;
-  }
-  for (const std::string& word : json::strings(json::get_array(body, {"dryRun"}))) {
-    SKIFF_TRY(read_dry_run(word, request));
   }
   return {};
 }

@@ -10,13 +10,20 @@
 
 namespace skiff::apiserver {
 
-// Null for an empty body. kUnsupportedMediaType, kTooLarge or kBadRequest.
-Result<json::value> parse_body(const http::Request& request);
+// What Content-Type names, in lower case and without parameters.
+std::string media_type(const http::Request& request);
+
+// kUnsupportedMediaType, kTooLarge or kBadRequest. Null where a body that need not be there is
+// empty; `kind` names the object that one must hold, and is empty where none need be.
+Result<json::value> parse_body(const http::Request& request, const schema::Registry& registry,
+                               std::string_view kind);
+// The media types of patches that the kind takes.
+std::vector<std::string_view> patch_types(const ServedKind& kind);
 Result<PatchType> patch_type(const http::Request& request, const ServedKind& kind);
 
-// dryRun, fieldValidation and fieldManager.
-Result<void> read_options(const http::Url& url, WriteRequest& request);
-// DeleteOptions from the body and the query; the body wins.
+// dryRun, fieldValidation, fieldManager, and whether force makes sense.
+Result<void> read_options(const http::Request& http, const http::Url& url, WriteRequest& request);
+// DeleteOptions from the body, or from the query where there is none.
 Result<void> read_delete_options(const json::value& body, const http::Url& url,
                                  WriteRequest& request);
 

@@ -2,19 +2,33 @@
 
 #include <span>
 
+#include "apiserver/wire/list_options.h"
+#include "base/selectors.h"
+
 namespace skiff::apiserver {
 namespace {
 
-Verb verb_of(const http::Url& url, std::string_view method, bool named, bool subresource) {
-  if (method == "GET" || method == "HEAD") {
-    if (subresource || (named && !url.flag("watch"))) return Verb::kGet;
-    return url.flag("watch") ? Verb::kWatch : Verb::kList;
+Verb verb_of(const http::Url& url, std::string_view method, const Route& route, bool watch) {
+  if (watch) return method == "GET" ? Verb::kWatch : Verb::kNone;
+  if (method == "GET") {
+    if (!route.name.empty()) return Verb::kGet;
+    return query_flag(url, "watch") ? Verb::kWatch : Verb::kList;
   }
   if (method == "POST") return Verb::kCreate;
   if (method == "PUT") return Verb::kUpdate;
   if (method == "PATCH") return Verb::kPatch;
-  if (method == "DELETE") return named ? Verb::kDelete : Verb::kDeleteCollection;
+  if (method == "DELETE") return route.name.empty() ? Verb::kDeleteCollection : Verb::kDelete;
   return Verb::kNone;
+}
+
+// The name in a field selector "metadata.name=x", alone or with other terms.
+std::string selected_name(const http::Url& url) {
+  const auto selector = FieldSelector::parse(url.param("fieldSelector").value_or(""));
+  if (!selector) return {};
+  for (const FieldSelector::Term& term : selector->terms()) {
+    if (term.path == "metadata.name" && !term.negated) return term.value;
+  }
+  return {};
 }
 
 // The two words that follow /namespaces/NAME and mean the Namespace itself.
@@ -57,6 +71,9 @@ std::optional<Route> parse_route(const http::Url& url, std::string_view method) 
   if (!core) route.group = rest[1];
   route.version = rest[prefix - 1];
   rest = rest.subspan(prefix);
+  // The form of watches before ?watch=1; client libraries of old still use it.
+  const bool watch = rest[0] == "watch" && rest.size() > 1;
+  if (watch) rest = rest.subspan(1);
   const bool of_namespace =
       rest[0] == "namespaces" &&
       (rest.size() < 3 || (core && rest.size() == 3 && namespace_subresource(rest[2])));
@@ -68,8 +85,12 @@ std::optional<Route> parse_route(const http::Url& url, std::string_view method) 
   route.plural = rest[0];
   if (rest.size() > 1) route.name = rest[1];
   if (rest.size() > 2) route.subresource = rest[2];
-  route.verb = verb_of(url, method, !route.name.empty(), !route.subresource.empty());
-  if (route.verb == Verb::kNone) return {};
+  if (watch && !route.subresource.empty()) return {};
+  route.verb = verb_of(url, method, route, watch);
+  if (route.verb == Verb::kList || route.verb == Verb::kWatch ||
+      route.verb == Verb::kDeleteCollection) {
+    route.selected_name = route.name.empty() ? selected_name(url) : route.name;
+  }
   return route;
 }
 

@@ -31,11 +31,14 @@ struct Route {
   std::string ns = {};  // empty: all namespaces, or a cluster-scoped kind
   std::string name = {};
   std::string subresource = {};
+  // The one name that the field selector of a list or watch asks for; rules for names apply to it.
+  std::string selected_name = {};
 
   bool resource() const { return verb != Verb::kNone; }
 };
 
-// Nothing where the path is below /api or /apis but follows no rule of the grammar.
+// Nothing where the path is below /api or /apis but follows no rule of the grammar. Verb::kNone
+// with a plural: a method that means nothing there.
 std::optional<Route> parse_route(const http::Url& url, std::string_view method);
 
 }  // namespace skiff::apiserver

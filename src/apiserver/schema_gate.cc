@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/builtin.h"
+#include "apiserver/scale.h"
 #include "base/strings.h"
 #include "schema/canonical.h"
 #include "schema/check.h"
@@ -104,10 +105,17 @@ Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object
 }
 
 std::vector<Cause> SchemaGate::validate(const ServedKind& kind, const json::value& object,
-                                        const json::value* old,
-                                        std::string_view subresource) const {
-  if (kind.kind.validate == nullptr) return {};
-  return kind.kind.validate(object, {.old = old, .subresource = subresource});
+                                        const api::Admission& context,
+                                        std::vector<std::string>& warnings) const {
+  std::vector<Cause> causes;
+  if (kind.custom && context.subresource != "status") causes = check_scale(kind, object);
+  if (kind.kind.validate != nullptr) causes = kind.kind.validate(object, context);
+  if (causes.empty() && kind.kind.warnings != nullptr) {
+    for (std::string& warning : kind.kind.warnings(object, context)) {
+      warnings.push_back(std::move(warning));
+    }
+  }
+  return causes;
 }
 
 Result<json::value> SchemaGate::patch(const ServedKind& kind, PatchType type,
@@ -133,17 +141,22 @@ json::object SchemaGate::components(const ServedKind& kind, std::string& name) c
              : json::object{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
   std::vector<std::string> open;
   collect_references(out[name], open);
+  for (const std::string& definition : open) add_component(definition, out);
+  return out;
+}
+
+void SchemaGate::add_component(const std::string& definition, json::object& components) const {
+  std::vector<std::string> open{definition};
   while (!open.empty()) {
     const std::string next = std::move(open.back());
     open.pop_back();
-    if (out.contains(next)) continue;
+    if (components.contains(next)) continue;
     const schema::SchemaPtr found = registry_.find(next);
     json::value component = found ? json::value(schema::to_openapi(*found))
                                   : json::value(json::object{{"type", "object"}});
     collect_references(component, open);
-    out[next] = std::move(component);
+    components[next] = std::move(component);
   }
-  return out;
 }
 
 }  // namespace skiff::apiserver

@@ -30,9 +30,10 @@ class SchemaGate {
   void complete(const ServedKind& kind, json::value& object) const;
   // By the schema: 400 where a built-in kind cannot be decoded, 422 where a rule is broken.
   Result<void> check(const ServedKind& kind, const json::value& object) const;
-  // By the kind's own rules; `old` is null on create.
+  // By the kind's own rules; adds what the client should be told of a good object.
   std::vector<Cause> validate(const ServedKind& kind, const json::value& object,
-                              const json::value* old, std::string_view subresource) const;
+                              const api::Admission& context,
+                              std::vector<std::string>& warnings) const;
   Result<json::value> patch(const ServedKind& kind, PatchType type, const json::value& object,
                             const json::value& patch) const;
   // The object as this view of its kind is written by a Kubernetes server.
@@ -44,6 +45,9 @@ class SchemaGate {
   schema::TypedFields fields(const ServedKind& kind) const { return {registry_, schema_of(kind)}; }
   // The schemas an OpenAPI document needs for the kind, by name. `name` becomes the kind's own.
   json::object components(const ServedKind& kind, std::string& name) const;
+  // Adds a definition and all that it refers to, where they are not there yet.
+  void add_component(const std::string& definition, json::object& components) const;
+  const schema::Registry& registry() const { return registry_; }
 
  private:
   schema::SchemaPtr schema_of(const ServedKind& kind) const;  // null: anything goes

@@ -1,5 +1,7 @@
 #include "apiserver/server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "api/meta.h"
@@ -7,7 +9,9 @@
 #include "apiserver/discovery.h"
 #include "apiserver/logs.h"
 #include "apiserver/request_body.h"
+#include "apiserver/scale.h"
 #include "apiserver/status.h"
+#include "apiserver/wire/refuse.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -23,12 +27,11 @@ bool prefix_matches(std::string_view path, std::string_view prefix) {
          (prefix.ends_with('/') || path[prefix.size()] == '/');
 }
 
-void indent_where_asked(const http::Url& url, http::Response& response) {
-  if (response.stream || response.body.empty() || !url.flag("pretty") ||
-      http::header(response.headers, "Content-Type") != "application/json") {
-    return;
-  }
-  if (const auto parsed = json::parse(response.body)) response.body = json::pretty(*parsed) + "\n";
+// Impersonation that makes no sense is told in plain text, as the real server does.
+http::Response refuse_identity(const http::Request& request, const Error& error) {
+  if (error.code != Code::kInternal) return error_response(error);
+  return text_response(
+      500, fmt::format("Internal Server Error: {}: {}\n", quoted(request.target), error.message));
 }
 
 }  // namespace
@@ -39,12 +42,20 @@ Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::
       built_in_(std::move(kinds)),
       clock_(clock),
       options_(std::move(options)),
-      authenticator_(options_.auth),
       writes_(registry, clock, seed),
       open_api_(writes_.gate()),
+      audit_ids_(seed),
       watches_(store, clock),
       collector_(
           store, clock, writes_, [this] { return this->kinds(); },
+          [this](Transaction& txn, store::Sync sync) -> Result<void> {
+            SKIFF_TRY(commit(txn, sync));
+            return {};
+          }),
+      access_(
+          store, clock, seed,
+          {.auth = options_.auth, .tokens = options_.tokens, .authority = options_.authority},
+          writes_, [this] { return this->kinds(); },
           [this](Transaction& txn, store::Sync sync) -> Result<void> {
             SKIFF_TRY(commit(txn, sync));
             return {};
@@ -87,7 +98,8 @@ Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {
 
 bool Server::collect_garbage() {
   const bool collected = collector_.pass();
-  return quotas_.pass() || collected;
+  const bool kept = access_.pass();
+  return quotas_.pass() || collected || kept;
 }
 
 http::Response Server::handle(const http::Request& request) {
@@ -96,25 +108,22 @@ http::Response Server::handle(const http::Request& request) {
     return error_response({.code = Code::kBadRequest, .message = "the path cannot be understood"});
   }
   http::Response response = dispatch(request, *url);
-  indent_where_asked(*url, response);
-  if (const std::string cookie = authenticator_.sign_in_cookie(request, *url); !cookie.empty()) {
+  encode_answer(request, *url, response);
+  audit_ids_.stamp(request, response);
+  if (const std::string cookie = access_.sign_in_cookie(request, *url); !cookie.empty()) {
     response.headers.emplace_back("Set-Cookie", cookie);
   }
   return response;
 }
 
 http::Response Server::dispatch(const http::Request& request, const http::Url& url) {
-  const auto identity = authenticator_.authenticate(request, url);
-  if (!identity) return error_response(identity.error());
+  const auto identity = access_.identify(request, url);
+  if (!identity) return refuse_identity(request, identity.error());
   const ExtraRoute* extra = extra_route(request, url);
   const auto route = extra != nullptr ? Route() : parse_route(url, request.method);
-  if (extra == nullptr || !extra->open) {
-    Attributes attributes{.path = url.path, .method = request.method};
-    if (route) attributes.route = *route;
-    if (auto allowed = authorize(*identity, attributes); !allowed) {
-      count(request, attributes.route, http_code(allowed.error().code));
-      return error_response(allowed.error());
-    }
+  if (auto allowed = authorize(request, url, *identity, extra, route.value_or(Route())); !allowed) {
+    count(request, route.value_or(Route()), http_code(allowed.error().code));
+    return error_response(allowed.error());
   }
   http::Response response = extra != nullptr    ? extra->handler(request)
                             : !route            ? text_response(404, "404 page not found\n")
@@ -122,6 +131,15 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
                                                 : answer_path(request, url);
   count(request, route.value_or(Route()), response.status);
   return response;
+}
+
+Result<void> Server::authorize(const http::Request& request, const http::Url& url,
+                               const Identity& identity, const ExtraRoute* extra,
+                               const Route& route) const {
+  if (extra != nullptr && extra->open) return {};
+  return access_.authorize(identity, extra != nullptr && extra->needs
+                                         ? extra->needs(request, url)
+                                         : action_of(route, url, request.method));
 }
 
 const ExtraRoute* Server::extra_route(const http::Request& request, const http::Url& url) const {
@@ -137,13 +155,16 @@ const ExtraRoute* Server::extra_route(const http::Request& request, const http::
 http::Response Server::answer_path(const http::Request& request, const http::Url& url) {
   const auto table = kinds();
   const std::string& first = url.segments.empty() ? url.path : url.segments[0];
-  if (request.method != "GET" && request.method != "HEAD") {
-    return error_response(method_not_allowed());
+  const bool below_a_resource =
+      url.segments.size() > (first == "apis" ? 3 : 2) && (first == "api" || first == "apis");
+  if (below_a_resource || (request.method != "GET" && request.method != "HEAD")) {
+    return routing_response(Code::kMethodNotAllowed, method_not_allowed().message);
   }
   if (first == "healthz" || first == "livez" || first == "readyz") return health(url);
   if (first == "version" && url.segments.size() == 1) return version();
   if (first == "metrics" && url.segments.size() == 1) return metrics();
-  std::optional<http::Response> answer;
+  std::optional<http::Response> answer = access_.serve_path(url);
+  if (answer) return std::move(*answer);
   if (first == "openapi") {
     answer = open_api_.serve(table, request, url);
   } else {
@@ -156,25 +177,17 @@ http::Response Server::answer_resource(const http::Request& request, const http:
                                        const Route& route, const Identity& identity) {
   const auto table = kinds();
   const ServedKind* kind = table->find(route.group, route.version, route.plural);
-  const bool sub_exists =
-      kind != nullptr &&
-      (route.subresource.empty() ||
-       std::ranges::count(subresources(*kind), route.subresource, &api::Subresource::name) > 0);
-  if (!sub_exists) {
-    return error_response(
-        {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
-  }
-  const bool scope_fits =
-      kind->resource().namespaced ? (route.name.empty() || !route.ns.empty()) : route.ns.empty();
-  if (!scope_fits) {
-    return error_response(
-        {.code = Code::kNotFound, .message = "the server could not find the requested resource"});
-  }
-  // A new object's name is in its body, so there is nothing to post to an object itself.
-  const bool misplaced =
-      route.verb == Verb::kCreate && !route.name.empty() && route.subresource.empty();
-  if (misplaced || !allows(*kind, route.subresource, route.verb))
-    return error_response(method_not_allowed());
+  if (auto refused = refuse_route(*table, kind, route, request)) return std::move(*refused);
+  http::Response response = answer_kind(request, url, route, identity, table, *kind);
+  if (!kind->kind.deprecation.empty()) add_warnings({kind->kind.deprecation}, response);
+  return response;
+}
+
+http::Response Server::answer_kind(const http::Request& request, const http::Url& url,
+                                   const Route& route, const Identity& identity,
+                                   const std::shared_ptr<const KindTable>& table,
+                                   const ServedKind& served) {
+  const ServedKind* kind = &served;
   if (mutates(route.verb)) return answer_write(request, url, *kind, route, identity);
   if (route.verb == Verb::kDeleteCollection) {
     return answer_delete_collection(request, url, *kind, route, identity);
@@ -193,10 +206,16 @@ http::Response Server::answer_resource(const http::Request& request, const http:
     hold_until_visible(store_, pod->revision(), response);
     return response;
   }
+  if (route.subresource == "scale") return get_scale(store_, *kind, key);
   if (route.verb == Verb::kGet) return get_object(store_, *view, key, url, clock_.now());
   std::string fields = url.param("fieldSelector").value_or("");
   if (!route.name.empty()) {  // a watch of one object
-    fields += (fields.empty() ? "metadata.name=" : ",metadata.name=") + route.name;
+    if (fields.empty()) fields = "metadata.name=" + route.name;
+    if (fields != "metadata.name=" + route.name) {
+      return error_response(
+          {.code = Code::kBadRequest,
+           .message = "fieldSelector metadata.name doesn't match requested name"});
+    }
   }
   auto selection =
       Selection::parse(*kind, route.ns, url.param("labelSelector").value_or(""), fields);

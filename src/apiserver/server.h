@@ -10,14 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "apiserver/access/access.h"
 #include "apiserver/admission/quota_keeper.h"
-#include "apiserver/authn.h"
 #include "apiserver/garbage.h"
 #include "apiserver/kinds.h"
 #include "apiserver/openapi.h"
 #include "apiserver/pod_streams.h"
 #include "apiserver/reads.h"
 #include "apiserver/watch.h"
+#include "apiserver/wire/audit_ids.h"
 #include "apiserver/writes.h"
 #include "base/http.h"
 #include "client/client.h"
@@ -35,11 +36,15 @@ struct ExtraRoute {
   std::string prefix = {};
   http::Handler handler = {};
   bool open = false;  // also for callers without credentials: static files
+  // What the caller must be allowed to do; absent: this method on this path, as a non-resource URL.
+  std::function<Action(const http::Request& request, const http::Url& url)> needs = {};
 };
 
 struct ServerOptions {
   std::string version = "v1.34.0+skiff";
   AuthOptions auth = {};
+  TokenOptions tokens = {};
+  std::string authority = {};  // the certificate that pods are to trust, as PEM
   PodStreams* pod_streams = nullptr;
   std::vector<ExtraRoute> routes = {};
   int api_port = 7443;  // what Service default/kubernetes points to
@@ -73,11 +78,15 @@ class Server {
 
   std::shared_ptr<const KindTable> kinds() const;
   store::Store& objects() { return store_; }
+  Access& access() { return access_; }
 
  private:
   http::Response dispatch(const http::Request& request, const http::Url& url);
   http::Response answer_resource(const http::Request& request, const http::Url& url,
                                  const Route& route, const Identity& identity);
+  http::Response answer_kind(const http::Request& request, const http::Url& url, const Route& route,
+                             const Identity& identity,
+                             const std::shared_ptr<const KindTable>& table, const ServedKind& kind);
   http::Response answer_path(const http::Request& request, const http::Url& url);
   http::Response answer_write(const http::Request& request, const http::Url& url,
                               const ServedKind& kind, const Route& route, const Identity& identity);
@@ -89,6 +98,9 @@ class Server {
                                   const Identity& identity);
   // Runs the write until nobody comes between reading and committing.
   http::Response perform(const WriteRequest& write, const View& view);
+  Result<void> authorize(const http::Request& request, const http::Url& url,
+                         const Identity& identity, const ExtraRoute* extra,
+                         const Route& route) const;
   const ExtraRoute* extra_route(const http::Request& request, const http::Url& url) const;
 
   http::Response health(const http::Url& url) const;
@@ -103,11 +115,12 @@ class Server {
   const std::vector<api::Kind> built_in_;
   const env::Clock& clock_;
   ServerOptions options_;
-  Authenticator authenticator_;
   Writes writes_;
   OpenApi open_api_;
+  AuditIds audit_ids_;
   Watches watches_;
   Collector collector_;
+  Access access_;
   QuotaKeeper quotas_;
 
   mutable std::mutex kinds_lock_;

@@ -4,8 +4,11 @@
 #include "api/meta.h"
 #include "apiserver/apply/apply_body.h"
 #include "apiserver/request_body.h"
+#include "apiserver/scale.h"
 #include "apiserver/server.h"
 #include "apiserver/status.h"
+#include "apiserver/wire/body_check.h"
+#include "apiserver/wire/list_options.h"
 #include "base/strings.h"
 #include "schema/prune.h"
 
@@ -120,7 +123,8 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
                      .name = route.name,
                      .subresource = route.subresource,
                      .user = identity};
-  SKIFF_TRY(read_options(url, write));
+  const bool deletes = route.verb == Verb::kDelete || route.verb == Verb::kDeleteCollection;
+  if (!deletes) SKIFF_TRY(read_options(request, url, write));
   if (write.manager.empty()) write.manager = default_manager(request);
   if (route.verb == Verb::kPatch) {
     SKIFF_ASSIGN(write.patch, patch_type(request, kind));
@@ -130,16 +134,21 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
       return write;
     }
   }
-  SKIFF_ASSIGN(json::value body, parse_body(request));
-  if (route.verb == Verb::kDelete || route.verb == Verb::kDeleteCollection) {
+  const bool object = !deletes && route.verb != Verb::kPatch;
+  SKIFF_ASSIGN(json::value body, parse_body(request, writes_.gate().registry(),
+                                            object ? kind.resource().kind : std::string()));
+  if (deletes) {
     SKIFF_TRY(read_delete_options(body, url, write));
-  } else if (body.is_null()) {
+  } else if (body.is_null() && !object) {
     return fail(Code::kBadRequest, "the request needs a body");
   } else {
     if (route.verb != Verb::kPatch && trim(request.body).starts_with('{')) {
       write.duplicated = schema::duplicate_fields(request.body);
     }
     write.body = std::move(body);
+    if (object && (route.subresource.empty() || route.subresource == "status")) {
+      SKIFF_TRY(check_body(*kinds(), write, request.body));
+    }
   }
   return write;
 }
@@ -171,6 +180,10 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
       const bool object = api::kind(*outcome->answer) == write.kind->resource().kind;
       response.body =
           object ? view.render(*outcome->answer, clock_.now()) : json::serialize(*outcome->answer);
+    } else if (outcome->scale_of != nullptr) {
+      const Object now = write.dry_run ? txn.get(outcome->key) : txn.result(outcome->key)->value();
+      response.body = json::serialize(scale_or_null(*outcome->scale_of, *now));
+      revision = std::max(revision, api::revision(*now));
     } else if (write.dry_run) {
       response.body = view.render(*txn.get(outcome->key), clock_.now());
     } else {
@@ -190,6 +203,9 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
                                                 const Identity& identity) {
   const auto write = read_write(request, url, kind, route, identity);
   if (!write) return error_response(write.error());
+  if (const auto options = read_list_options(url, false); !options) {
+    return error_response(options.error());
+  }
   const auto selection = Selection::parse(kind, route.ns, url.param("labelSelector").value_or(""),
                                           url.param("fieldSelector").value_or(""));
   if (!selection) return error_response(selection.error());

@@ -22,11 +22,35 @@ std::string method_word(std::string_view method) {
 http::Response Server::health(const http::Url& url) const {
   const std::string& name = url.segments[0];
   const std::string refusing = store_.stats().refusing;
+  struct Check {
+    std::string_view name = {};
+    std::string failure = {};
+  };
   // A full disk does not get better by a restart: the process lives, but is not ready.
-  const bool fine = refusing.empty() || name == "livez";
+  const Check checks[] = {{"ping", ""}, {"store", name == "livez" ? "" : refusing}};
+  if (url.segments.size() > 1) {
+    for (const Check& check : checks) {
+      // Monitors of clusters ask for the store by its usual name.
+      const bool asked =
+          url.segments[1] == check.name || (check.name == "store" && url.segments[1] == "etcd");
+      if (!asked || url.segments.size() > 2) continue;
+      if (check.failure.empty()) return text_response(200, "ok");
+      return text_response(500, fmt::format("internal server error: {}\n", check.failure));
+    }
+    return text_response(404, "404 page not found\n");
+  }
+  bool fine = true;
+  std::string body;
+  for (const Check& check : checks) {
+    const bool excluded = std::ranges::count(url.query, std::pair<std::string, std::string>(
+                                                            "exclude", check.name)) > 0;
+    const bool failed = !check.failure.empty() && !excluded;
+    fine = fine && !failed;
+    body += failed     ? fmt::format("[-]{} failed: {}\n", check.name, check.failure)
+            : excluded ? fmt::format("[+]{} excluded: ok\n", check.name)
+                       : fmt::format("[+]{} ok\n", check.name);
+  }
   if (fine && !url.flag("verbose")) return text_response(200, "ok");
-  std::string body = "[+]ping ok\n";
-  body += refusing.empty() ? "[+]store ok\n" : fmt::format("[-]store failed: {}\n", refusing);
   body += fmt::format("{} check {}\n", name, fine ? "passed" : "failed");
   return text_response(fine ? 200 : 500, std::move(body));
 }
@@ -35,17 +59,21 @@ http::Response Server::version() const {
   std::string_view number = options_.version;
   if (number.starts_with('v')) number.remove_prefix(1);
   const auto parts = split(number, '.');
-  return json_response(
-      200, json::serialize(json::object{
-               {"major", json::string(parts[0])},
-               {"minor", json::string(parts.size() > 1 ? parts[1] : std::string_view("0"))},
-               {"gitVersion", options_.version},
-               {"gitCommit", ""},
-               {"gitTreeState", "clean"},
-               {"buildDate", "1970-01-01T00:00:00Z"},
-               {"goVersion", "none"},
-               {"compiler", "clang"},
-               {"platform", "linux/amd64"}}));
+  const json::string major(parts[0]);
+  const json::string minor(parts.size() > 1 ? parts[1] : std::string_view("0"));
+  return json_response(200, json::serialize(json::object{{"major", major},
+                                                         {"minor", minor},
+                                                         {"emulationMajor", major},
+                                                         {"emulationMinor", minor},
+                                                         {"minCompatibilityMajor", major},
+                                                         {"minCompatibilityMinor", minor},
+                                                         {"gitVersion", options_.version},
+                                                         {"gitCommit", ""},
+                                                         {"gitTreeState", "clean"},
+                                                         {"buildDate", "1970-01-01T00:00:00Z"},
+                                                         {"goVersion", "none"},
+                                                         {"compiler", "clang"},
+                                                         {"platform", "linux/amd64"}}));
 }
 
 void Server::count(const http::Request& request, const Route& route, int status) {

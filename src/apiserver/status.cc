@@ -35,8 +35,10 @@ Error about(Code code, const api::Resource& resource, std::string_view name, std
 }  // namespace
 
 json::object status_body(const Error& error) {
-  json::object body{{"kind", "Status"},           {"apiVersion", "v1"},
-                    {"metadata", json::object()}, {"status", "Failure"},
+  json::object body{{"kind", "Status"},
+                    {"apiVersion", "v1"},
+                    {"metadata", json::object()},
+                    {"status", "Failure"},
                     {"message", error.message}};
   if (!reason(error.code).empty()) body["reason"] = reason(error.code);
   json::object details = details_of(error);
@@ -52,6 +54,22 @@ http::Response error_response(const Error& error) {
     response.headers.emplace_back("Retry-After", std::to_string(*error.retry_after_s));
   }
   return response;
+}
+
+http::Response routing_response(Code code, std::string_view message) {
+  json::object body = status_body({.code = code, .message = std::string(message)});
+  json::object ordered;
+  for (const auto& member : body) {
+    if (member.key() == "code") ordered["details"] = json::object();
+    ordered[member.key()] = member.value();
+  }
+  return json_response(http_code(code), json::serialize(ordered));
+}
+
+http::Response unclassified_response(std::string_view message) {
+  json::object body = status_body({.code = Code::kInternal, .message = std::string(message)});
+  body.erase("reason");
+  return json_response(500, json::serialize(body));
 }
 
 http::Response json_response(int status, std::string body) {
@@ -117,6 +135,10 @@ Error method_not_allowed() {
           .message = "the server does not allow this method on the requested resource"};
 }
 
+Error invalid_options(std::string_view kind, std::vector<Cause> causes) {
+  return invalid({.group = "meta.k8s.io", .kind = std::string(kind)}, "", std::move(causes));
+}
+
 Cause required(std::string field, std::string_view detail) {
   return {.field = std::move(field),
           .reason = "FieldValueRequired",
@@ -127,6 +149,18 @@ Cause invalid_value(std::string field, const json::value& value, std::string_vie
   return {.field = std::move(field),
           .reason = "FieldValueInvalid",
           .message = fmt::format("Invalid value: {}: {}", json::serialize(value), detail)};
+}
+
+Cause unsupported_value(std::string field, const json::value& value,
+                        const std::vector<std::string>& supported) {
+  std::string list;
+  for (const std::string& word : supported) {
+    list += (list.empty() ? "\"" : ", \"") + word + "\"";
+  }
+  return {.field = std::move(field),
+          .reason = "FieldValueNotSupported",
+          .message = fmt::format("Unsupported value: {}: supported values: {}",
+                                 json::serialize(value), list)};
 }
 
 Cause forbidden_value(std::string field, std::string_view detail) {

@@ -14,6 +14,11 @@ namespace skiff::apiserver {
 
 json::object status_body(const Error& error);
 http::Response error_response(const Error& error);
+// The router's own refusals: no such path, method or media type. Clients tell them from answers
+// about an object by details that are there and empty.
+http::Response routing_response(Code code, std::string_view message);
+// What the real server says where something failed that it has no word for: 500 without reason.
+http::Response unclassified_response(std::string_view message);
 http::Response json_response(int status, std::string body);
 http::Response text_response(int status, std::string body);
 
@@ -25,9 +30,13 @@ Error modified(const api::Resource& resource, std::string_view name);
 Error forbidden(const api::Resource& resource, std::string_view name, std::string_view why);
 Error invalid(const api::Resource& resource, std::string_view name, std::vector<Cause> causes);
 Error method_not_allowed();
+// About the query of a request: CreateOptions.meta.k8s.io "" is invalid.
+Error invalid_options(std::string_view kind, std::vector<Cause> causes);
 
 Cause required(std::string field, std::string_view detail = {});
 Cause invalid_value(std::string field, const json::value& value, std::string_view detail);
+Cause unsupported_value(std::string field, const json::value& value,
+                        const std::vector<std::string>& supported);
 Cause forbidden_value(std::string field, std::string_view detail);
 
 }  // namespace skiff::apiserver

@@ -9,7 +9,11 @@ namespace skiff::apiserver {
 namespace {
 
 constexpr std::string_view kNameHelp =
-    "The name of the object, unique among those of its kind in its namespace.";
+    "Name must be unique within a namespace. Is required when creating resources, although some "
+    "resources may allow a client to request the generation of an appropriate name automatically. "
+    "Name is primarily intended for creation idempotence and configuration definition. Cannot be "
+    "updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
 // Definitions of custom kinds never declare the name; built-in kinds may place it themselves.
 bool name_comes_first(const ServedKind& kind) {
@@ -42,11 +46,12 @@ json::value cell_of(const api::Column& column, const json::value& object, Time n
   return json::string(joined);
 }
 
-json::object column_definition(const api::Column& column) {
+json::object column_definition(const api::Column& column, bool custom = false) {
+  // Ages of built-in kinds are computed here, so what the client gets is text.
+  const bool age = !custom && column.type == "date" && !column.json_path.empty();
   return {{"name", column.name},
-          // Ages are computed here, so what the client gets is text.
-          {"type", column.type == "date" ? "string" : column.type},
-          {"format", column.name == "Name" ? "name" : ""},
+          {"type", age ? "string" : column.type},
+          {"format", column.name == "Name" ? std::string("name") : column.format},
           {"description", column.description},
           {"priority", column.priority}};
 }
@@ -60,7 +65,7 @@ json::array table_columns(const ServedKind& kind) {
         {.name = "Name", .type = "string", .description = std::string(kNameHelp)}));
   }
   for (const api::Column& column : kind.kind.columns) {
-    columns.emplace_back(column_definition(column));
+    columns.emplace_back(column_definition(column, kind.custom));
   }
   if (kind.kind.columns.empty()) {
     columns.emplace_back(column_definition({.name = "Age", .type = "date"}));

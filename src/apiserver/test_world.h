@@ -20,20 +20,37 @@ namespace skiff::apiserver {
 
 class World {
  public:
-  explicit World(ServerOptions options = {}) {
+  explicit World(ServerOptions options = {}, std::vector<api::Kind> kinds = api::builtin_kinds()) {
     auto opened =
         store::Store::open(store::open_memory_journal(disk), store::Store::Writer::kManual);
     EXPECT_TRUE(opened);
     store = std::move(*opened);
     options.auth.admin_token = "secret";
-    server = std::make_unique<Server>(*store, api::builtin_kinds(), registry, clock, 7,
-                                      std::move(options));
+    server =
+        std::make_unique<Server>(*store, std::move(kinds), registry, clock, 7, std::move(options));
     const auto ready = server->bootstrap();
     EXPECT_TRUE(ready) << ready.error().message;
     flush();
   }
 
   void flush() { EXPECT_TRUE(store->flush()); }
+
+  // The same disk under a new store and server: the history of events is gone.
+  void restart() {
+    flush();
+    server.reset();
+    store.reset();
+    auto opened =
+        store::Store::open(store::open_memory_journal(disk), store::Store::Writer::kManual);
+    EXPECT_TRUE(opened);
+    store = std::move(*opened);
+    ServerOptions options;
+    options.auth.admin_token = "secret";
+    server = std::make_unique<Server>(*store, api::builtin_kinds(), registry, clock, 8,
+                                      std::move(options));
+    EXPECT_TRUE(server->bootstrap());
+    flush();
+  }
 
   http::Request request(std::string method, std::string target, std::string body = {},
                         std::string type = "application/json", std::string accept = {}) const {

@@ -80,8 +80,10 @@ Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
   const std::string_view version = api::resource_version(next);
   if (version.empty() && request.resource_version.empty() &&
       !request.kind->kind.unconditional_update) {
+    api::Resource named = request.kind->resource();
+    named.kind = named.plural;  // the real server says the resource here
     return std::unexpected(
-        invalid(request.kind->resource(), request.name,
+        invalid(named, request.name,
                 {invalid_value("metadata.resourceVersion", 0, "must be specified for an update")}));
   }
   return replace(txn, request, *old, std::move(next));
@@ -109,6 +111,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     return std::unexpected(modified(resource, request.name));
   }
   if (const std::string_view given = api::uid(next); !given.empty() && given != api::uid(old)) {
+    if (request.verb == Verb::kPatch) return std::unexpected(uid_changed(request, given));
     return std::unexpected(
         conflict(resource, request.name,
                  fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
@@ -121,11 +124,16 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   json::value room;
   if (kind.converts()) kind.from_storage(room = old);
   const json::value& shown = kind.converts() ? room : old;
-  if (request.subresource == "status") {
+  const bool status = request.subresource == "status" || request.subresource == "approval";
+  if (status) {
     // Only the status is taken from what the client sent.
     json::value whole = shown;
     take_managed(whole);
     copy_member(whole.as_object(), root, "status");
+    next = std::move(whole);
+  } else if (request.subresource == "ephemeralcontainers" || request.subresource == "resize") {
+    json::value whole = old;
+    take_pod_part(request.subresource, next, whole);
     next = std::move(whole);
   } else {
     json::object& metadata = json::make_object(root, {"metadata"});
@@ -135,10 +143,8 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   }
   gate_.set_defaults(kind, next);
   record_owners(request, &shown, std::move(sent), next);
-  if (request.subresource.empty()) {
-    if (kind.kind.prepare != nullptr) kind.kind.prepare(next, &old);
-    follow_spec(kind, next);
-  }
+  if (request.subresource.empty()) follow_spec(txn, kind, next, stamp());
+  if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, next, &old));
   SKIFF_TRY(gate_.check(kind, next));
   kind.to_storage(next);
   const AdmissionRequest admission{.txn = txn,
@@ -150,23 +156,22 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                                    .uid = [this] { return new_uid(); }};
   SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, next);
+  const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
+  const api::Admission context{
+      .old = &old, .subresource = request.subresource, .now = admission.now, .user = &user};
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
-  for (Cause& cause : gate_.validate(kind, next, &old, request.subresource)) {
+  for (Cause& cause : gate_.validate(kind, next, context, outcome.warnings)) {
     causes.push_back(std::move(cause));
   }
   if (!causes.empty()) {
     return std::unexpected(invalid(resource, request.name, std::move(causes)));
   }
-  if (kind.kind.warnings != nullptr) {
-    std::ranges::move(kind.kind.warnings(next, {.old = &old, .subresource = request.subresource}),
-                      std::back_inserter(outcome.warnings));
-  }
   SKIFF_TRY(approve(admission, outcome.warnings));
   // An answer, but no write and no event.
   if (next == old || (request.applied && same_but_times(next, old))) return outcome;
-  if (request.subresource != "status" && kind.kind.has_generation &&
-      spec_changed(kind, old, next)) {
+  if (!status && kind.kind.has_generation && spec_changed(kind, old, next)) {
     const std::int64_t generation = json::get_int(old, {"metadata", "generation"}).value_or(0);
     json::set(next, {"metadata", "generation"}, generation + 1);
   }

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <map>
 
 #include "api/meta.h"
 #include "apiserver/status.h"
+#include "apiserver/wire/list_options.h"
 
 namespace skiff::apiserver {
 
@@ -57,6 +58,8 @@ class WatchStream final : public http::Stream {
   }
 
   void start_after(store::Revision revision) { at_ = revision; }
+  // Tells the error as the first and last event.
+  void start_with_error(const Error& error) { failed_ = error; }
   void start_with(store::Listing listing, bool marked_end) {
     at_ = listing.revision;
     initial_ = std::move(listing.entries);
@@ -87,6 +90,10 @@ class WatchStream final : public http::Stream {
 
  private:
   bool fill(std::string& out) {
+    if (failed_) {
+      write_line(out, "ERROR", json::serialize(status_body(*failed_)));
+      return false;
+    }
     if (write_initial(out)) return true;
     auto events = store_.events(resource_, at_, store::Horizon::kVisible, kEventsPerPull);
     if (!events) {
@@ -111,7 +118,9 @@ class WatchStream final : public http::Stream {
   bool write_initial(std::string& out) {
     while (initial_at_ < initial_.size() && out.size() < kInitialBytesPerPull) {
       const store::EntryPtr entry = std::move(initial_[initial_at_++]);
-      if (selection_.matches(*entry)) write_line(out, "ADDED", rendered(*entry));
+      const bool now = selection_.matches(*entry);
+      remember(entry->key(), now);
+      if (now) write_line(out, "ADDED", rendered(*entry));
     }
     if (initial_at_ == initial_.size() && marked_end_) {
       marked_end_ = false;
@@ -123,13 +132,14 @@ class WatchStream final : public http::Stream {
   void write_event(std::string& out, const store::Event& event) {
     at_ = event.entry->revision();
     if (!selection_.in_namespace(event.entry->key())) return;
+    const bool before = matched_before(event);
     if (event.type == store::EventType::kDeleted) {
-      const store::Entry& last = event.previous ? *event.previous : *event.entry;
-      if (selection_.matches(last)) write_line(out, "DELETED", rendered(*event.entry));
+      known_.erase(event.entry->key());
+      if (before) write_line(out, "DELETED", rendered(*event.entry));
       return;
     }
     const bool now = selection_.matches(*event.entry);
-    const bool before = event.previous != nullptr && selection_.matches(*event.previous);
+    remember(event.entry->key(), now);
     if (now) write_line(out, before ? "MODIFIED" : "ADDED", rendered(*event.entry));
     if (!now && before) {
       // It no longer matches: gone, as far as this watcher knows, at the new revision.
@@ -137,6 +147,18 @@ class WatchStream final : public http::Stream {
       json::set(last, {"metadata", "resourceVersion"}, json::string(std::to_string(at_)));
       write_line(out, "DELETED", rendered_value(last));
     }
+  }
+
+  // Whether the watcher knows the object. What was found out once is remembered, so that the state
+  // before each event need not be parsed again.
+  bool matched_before(const store::Event& event) {
+    if (selection_.everything()) return event.previous != nullptr;
+    const auto found = known_.find(event.entry->key());
+    if (found != known_.end()) return found->second;
+    return event.previous != nullptr && selection_.matches(*event.previous);
+  }
+  void remember(const store::Key& key, bool matches) {
+    if (!selection_.everything()) known_[key] = matches;
   }
 
   std::string rendered(const store::Entry& entry) {
@@ -165,7 +187,7 @@ class WatchStream final : public http::Stream {
 
   void write_bookmark(std::string& out, bool initial_end) {
     const std::string version = std::to_string(at_);
-    json::object metadata{{"resourceVersion", version}, {"creationTimestamp", nullptr}};
+    json::object metadata{{"resourceVersion", version}};
     if (initial_end) {
       metadata["annotations"] = json::object{{"k8s.io/initial-events-end", "true"}};
     }
@@ -174,7 +196,7 @@ class WatchStream final : public http::Stream {
       object = table_head(version);
       object["rows"] = json::array();
       if (initial_end) object["metadata"] = std::move(metadata);
-    } else if (view_.wanted.shape == Shape::kPartialMetadata) {
+    } else if (view_.wanted.metadata_only()) {
       object = {{"kind", "PartialObjectMetadata"},
                 {"apiVersion", "meta.k8s.io/" + view_.wanted.version},
                 {"metadata", std::move(metadata)}};
@@ -210,6 +232,8 @@ class WatchStream final : public http::Stream {
   std::vector<store::EntryPtr> initial_;
   std::size_t initial_at_ = 0;
   bool marked_end_ = false;
+  std::optional<Error> failed_;
+  std::map<store::Key, bool> known_;  // of a watch with a selector: what matched when last seen
   bool columns_sent_ = false;
   bool bookmarks_ = false;
   Duration end_ = {};
@@ -218,54 +242,36 @@ class WatchStream final : public http::Stream {
   std::unique_ptr<store::Subscription> subscription_;
 };
 
-Result<Duration> timeout_of(const http::Url& url) {
-  const auto text = url.param("timeoutSeconds");
-  if (!text || text->empty()) return kDefaultTimeout;
-  std::int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-  if (error != std::errc{} || end != text->data() + text->size() || seconds < 0) {
-    return fail(Code::kBadRequest, fmt::format("timeoutSeconds \"{}\" is not a number", *text));
-  }
+Duration timeout_of(const ListOptions& options) {
+  const std::int64_t seconds = options.timeout_s.value_or(0);
+  if (seconds == 0) return kDefaultTimeout;
   // A day is longer than any client asks; more would overflow the sum with the clock.
-  return std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, 86'400));
-}
-
-Result<void> check_initial_events(const http::Url& url, bool initial) {
-  const std::string match = url.param("resourceVersionMatch").value_or("");
-  if (initial && match != "NotOlderThan") {
-    return fail(Code::kInvalid,
-                "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
-  }
-  if (!initial && !match.empty()) {
-    return fail(Code::kInvalid,
-                "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
-  }
-  return {};
+  return std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, 86'400));
 }
 
 }  // namespace
 
 http::Response Watches::open(std::shared_ptr<const KindTable> kinds, const View& view,
                              Selection selection, const http::Url& url) {
-  const auto timeout = timeout_of(url);
-  if (!timeout) return error_response(timeout.error());
-  const bool initial = url.flag("sendInitialEvents");
-  if (auto fine = check_initial_events(url, initial); !fine) return error_response(fine.error());
-  const std::string version = url.param("resourceVersion").value_or("");
+  const auto options = read_list_options(url, true);
+  if (!options) return error_response(options.error());
+  if (view.wanted.encoding == Encoding::kYaml) {
+    return error_response({.code = Code::kNotAcceptable,
+                           .message = "only the following media types are accepted: "
+                                      "application/json;stream=watch"});
+  }
+  const std::string& version = options->resource_version;
   const auto asked = version.empty() ? Result<store::Revision>(0) : parse_revision(version);
-  if (!asked) return error_response(asked.error());
-  if (auto reached = check_reached(store_, *asked); !reached) {
-    return error_response(reached.error());
+  if (!asked) return unclassified_response(asked.error().message);
+  const bool initial = options->initial_events.value_or(false);
+  if (initial) {
+    if (auto reached = check_reached(store_, *asked); !reached) {
+      return error_response(reached.error());
+    }
   }
   const std::string resource = view.kind->storage_key();
   const bool only_changes = *asked > 0 && !initial;
-  if (only_changes && !store_.events(resource, *asked, store::Horizon::kVisible, 1)) {
-    return error_response(expired(*asked, store_.revision()));
-  }
-
-  const bool from_now = url.param("sendInitialEvents") == "false" && version.empty();
+  const bool from_now = !initial && *asked == 0;
   auto state = std::make_shared<WatchState>();
   const std::string ns = selection.ns();
   auto stream = std::make_unique<WatchStream>(store_, clock_, state, std::move(kinds), view,
@@ -273,13 +279,17 @@ http::Response Watches::open(std::shared_ptr<const KindTable> kinds, const View&
   http::Response response = json_response(200, "");
   if (only_changes) {
     stream->start_after(*asked);
+    if (!store_.events(resource, *asked, store::Horizon::kVisible, 1)) {
+      stream->start_with_error(expired(*asked, store_.revision()));
+    }
   } else {
     store::Listing listing = list_visible(store_, resource, ns, *asked);
     if (from_now) listing.entries.clear();
     hold_until_visible(store_, listing.revision, response);
-    stream->start_with(std::move(listing), initial);
+    // Whoever takes bookmarks is told where the beginning ends.
+    stream->start_with(std::move(listing), initial && options->bookmarks);
   }
-  stream->set_times(clock_.elapsed() + *timeout, url.flag("allowWatchBookmarks"));
+  stream->set_times(clock_.elapsed() + timeout_of(*options), options->bookmarks);
   response.stream = std::move(stream);
   const std::lock_guard guard(lock_);
   std::erase_if(open_, [](const auto& weak) { return weak.expired(); });

@@ -12,6 +12,22 @@ store::Key key_of(const WriteRequest& request) {
   return {.resource = request.kind->storage_key(), .ns = request.ns, .name = request.name};
 }
 
+json::value user_info(const Identity& user) {
+  const auto words = [](const std::vector<std::string>& list) {
+    json::array out;
+    for (const std::string& word : list) out.emplace_back(json::string(word));
+    return out;
+  };
+  json::object out;
+  if (!user.user.empty()) out["username"] = user.user;
+  if (!user.uid.empty()) out["uid"] = user.uid;
+  if (!user.groups.empty()) out["groups"] = words(user.groups);
+  json::object extra;
+  for (const auto& [key, values] : user.extra) extra[key] = words(values);
+  if (!extra.empty()) out["extra"] = std::move(extra);
+  return out;
+}
+
 bool has_finalizers(const json::value& object) {
   return !json::get_array(object, {"metadata", "finalizers"}).empty();
 }
@@ -29,11 +45,16 @@ std::string Writes::new_suffix() {
 }
 
 Result<Outcome> Writes::run(Transaction& txn, const WriteRequest& request) {
+  if (hooks_.answer) {
+    if (auto answered = hooks_.answer(request)) return std::move(*answered);
+  }
   if (request.verb == Verb::kPatch && request.patch == PatchType::kApply) {
     return apply(txn, request);
   }
   if (request.subresource == "binding") return bind(txn, request);
   if (request.subresource == "finalize") return finalize(txn, request);
+  if (request.subresource == "scale") return scale(txn, request);
+  if (request.subresource == "eviction") return evict(txn, request);
   switch (request.verb) {
     case Verb::kCreate:
       return create(txn, request);
@@ -89,7 +110,30 @@ Result<void> match_body(const WriteRequest& request, json::value& object) {
   return {};
 }
 
+// A delete names the kind where everything else names the resource.
+Result<void> check_delete_preconditions(const WriteRequest& request, const json::value& old) {
+  api::Resource kind = request.kind->resource();
+  kind.plural = kind.kind;
+  const auto differs = [&](std::string_view what, std::string_view wanted, std::string_view have,
+                           std::string_view why) {
+    return std::unexpected(conflict(
+        kind, request.name,
+        fmt::format("the {} in the precondition ({}) does not match the {} in record ({}). The "
+                    "object might have been {}",
+                    what, wanted, what, have, why)));
+  };
+  if (!request.uid.empty() && request.uid != api::uid(old)) {
+    return differs("UID", request.uid, api::uid(old), "deleted and then recreated");
+  }
+  const std::string_view version = api::resource_version(old);
+  if (!request.resource_version.empty() && request.resource_version != version) {
+    return differs("ResourceVersion", request.resource_version, version, "modified");
+  }
+  return {};
+}
+
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old) {
+  if (request.verb == Verb::kDelete) return check_delete_preconditions(request, old);
   if (!request.uid.empty() && request.uid != api::uid(old)) {
     return std::unexpected(
         conflict(request.kind->resource(), request.name,
@@ -97,14 +141,7 @@ Result<void> check_preconditions(const WriteRequest& request, const json::value&
                              request.uid, api::uid(old))));
   }
   if (!request.resource_version.empty() && request.resource_version != api::resource_version(old)) {
-    if (request.verb != Verb::kDelete) {
-      return std::unexpected(modified(request.kind->resource(), request.name));
-    }
-    return std::unexpected(conflict(
-        request.kind->resource(), request.name,
-        fmt::format("Precondition failed: ResourceVersion in precondition: {}, ResourceVersion in "
-                    "object meta: {}",
-                    request.resource_version, api::resource_version(old))));
+    return std::unexpected(modified(request.kind->resource(), request.name));
   }
   return {};
 }

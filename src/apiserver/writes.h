@@ -3,6 +3,7 @@
 // controller's plan of many writes and a dry run all pass the same checks.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -54,7 +55,21 @@ struct Outcome {
   store::Key key = {};
   // The answer, where it is not simply the object under `key` after the commit.
   std::optional<json::value> answer = {};
+  // The answer is the Scale of the object under `key`, which is of this kind.
+  const ServedKind* scale_of = nullptr;
   std::vector<std::string> warnings = {};
+};
+
+// What others have a say in. Each may be absent.
+struct WriteHooks {
+  // Answers requests on kinds that are never stored; nothing: this is not one.
+  std::function<std::optional<Result<Outcome>>(const WriteRequest&)> answer = {};
+  // Whether this user may write the object so. `old` is null for a new one.
+  std::function<Result<void>(const WriteRequest&, const json::value& object,
+                             const json::value* old)>
+      guard = {};
+  // May stage what comes with a new object.
+  std::function<void(Transaction&, const WriteRequest&, const json::value& object)> created = {};
 };
 
 class Writes {
@@ -63,6 +78,7 @@ class Writes {
       : gate_(registry), clock_(clock), random_(seed) {}
 
   Result<Outcome> run(Transaction& txn, const WriteRequest& request);
+  void set_hooks(WriteHooks hooks) { hooks_ = std::move(hooks); }
   const SchemaGate& gate() const { return gate_; }
 
  private:
@@ -73,6 +89,8 @@ class Writes {
   Result<Outcome> remove(Transaction& txn, const WriteRequest& request);
   Result<Outcome> bind(Transaction& txn, const WriteRequest& request);
   Result<Outcome> finalize(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> scale(Transaction& txn, const WriteRequest& request);
+  Result<Outcome> evict(Transaction& txn, const WriteRequest& request);
 
   // Writes `next` over `old`: metadata rules, defaults, validation, generation, no-op detection,
   // and removal where the last finalizer of a deleted object goes.
@@ -88,6 +106,7 @@ class Writes {
   std::string new_uid();
   std::string new_suffix();
 
+  WriteHooks hooks_;
   SchemaGate gate_;
   const env::Clock& clock_;
   std::mutex random_lock_;
@@ -102,9 +121,21 @@ Result<void> match_body(const WriteRequest& request, json::value& object);
 std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object);
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old);
 // What a kind that the server has duties for gets when it is made: finalizers, conditions.
-void prepare_new(const ServedKind& kind, json::value& object, const std::string& now);
+void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
+                 const std::string& now);
 // What the server's part of the status follows from the spec on each update.
-void follow_spec(const ServedKind& kind, json::value& object);
+void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
+                 const std::string& now);
+// Which names of a definition are its own, by the definitions of its group (with itself, where it
+// is stored), and whether it is served.
+void accept_names(json::value& definition, const std::vector<Object>& all, const std::string& now);
+// username and groups, as authentication.k8s.io tells them.
+json::value user_info(const Identity& user);
+// Copies what a pod's sub-resource is about from what the client sent: the list of ephemeral
+// containers, or the resources of containers that `to` has too.
+void take_pod_part(std::string_view subresource, const json::value& from, json::value& to);
+// A patch that would make it another object.
+Error uid_changed(const WriteRequest& request, std::string_view uid);
 bool has_finalizers(const json::value& object);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
 // namespace by its own list of finalizers.

@@ -69,7 +69,39 @@ Result<net::Identity> server_identity(const DataFolder& folder, const net::Ident
   return made;
 }
 
+// sa.key signs; sa.pub may hold further keys, whose tokens then stay good after a change of key. A
+// key that cannot be read is not replaced: every token in use would be worth nothing.
+Result<net::JwtKeys> token_keys(const DataFolder& folder) {
+  const std::string private_path = folder.at("pki/sa.key"), public_path = folder.at("pki/sa.pub");
+  if (access(private_path.c_str(), F_OK) != 0) {
+    SKIFF_ASSIGN(const net::SigningKey made, net::make_signing_key());
+    SKIFF_TRY(write_file(private_path, made.private_pem, 0600));
+    SKIFF_TRY(write_file(public_path, made.public_pem, 0600));
+  }
+  SKIFF_ASSIGN(const std::string private_pem, read_file(private_path));
+  constexpr std::string_view kEnd = "-----END PUBLIC KEY-----";
+  std::vector<std::string> publics;
+  std::string rest = read_file(public_path).value_or("");
+  for (std::size_t at = rest.find(kEnd); at != std::string::npos; at = rest.find(kEnd)) {
+    publics.push_back(rest.substr(0, at + kEnd.size()) + "\n");
+    rest.erase(0, at + kEnd.size());
+  }
+  auto keys = net::JwtKeys::open(private_pem, publics);
+  if (!keys) {
+    keys.error().message =
+        fmt::format("{}, {}: {}", private_path, public_path, keys.error().message);
+  }
+  return keys;
+}
+
 }  // namespace
+
+apiserver::TokenCodec token_codec(std::shared_ptr<const net::JwtKeys> keys) {
+  return {.sign = [keys](const json::object& claims) { return keys->sign(claims); },
+          .verify = [keys](std::string_view token) { return keys->verify(token); },
+          .key_set = keys->key_set(),
+          .algorithms = keys->algorithms()};
+}
 
 Result<Credentials> load_or_make_credentials(const DataFolder& folder,
                                              const std::vector<std::string>& addresses, Time now) {
@@ -100,6 +132,8 @@ Result<Credentials> load_or_make_credentials(const DataFolder& folder,
     out.token = net::random_token(24);
     SKIFF_TRY(write_file(folder.at("pki/token"), out.token + "\n", 0600));
   }
+  SKIFF_ASSIGN(net::JwtKeys keys, token_keys(folder));
+  out.token_keys = std::make_shared<const net::JwtKeys>(std::move(keys));
   return out;
 }
 

@@ -114,7 +114,7 @@ Platform::Platform(DataFolder folder, cli::UpOptions options)
 Platform::~Platform() { stop(true); }
 
 Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
-                                                  std::function<void(bool)> ask_to_stop) {
+                                                  AskToStop ask_to_stop) {
   SKIFF_ASSIGN(const Address http, parse_address("--http", options.http));
   if (!loopback(http.host)) {
     return fail(Code::kBadRequest,
@@ -136,6 +136,13 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
 }
 
 Result<void> Platform::open_store() {
+  if (auto restored = take_staged(folder_, clock_.now())) {
+    restored_ = std::move(*restored);
+    if (restored_) log_line("restored the backup of " + restored_->taken_at);
+  } else {
+    restore_refused_ = restored.error().message;
+    log_line("nothing was restored: " + restore_refused_);
+  }
   SKIFF_ASSIGN(auto journal, store::open_sqlite_journal(folder_.at("objects.db")));
   SKIFF_ASSIGN(store_, store::Store::open(std::move(journal), store::Store::Writer::kThread));
   return {};
@@ -150,14 +157,16 @@ Result<void> Platform::load_credentials() {
   return {};
 }
 
-void Platform::make_server(std::function<void(bool)> ask_to_stop) {
+void Platform::make_server(AskToStop ask_to_stop) {
   env::posix::Entropy entropy;
   SKIFF_CHECK(store_ != nullptr, "the store is opened first");
   server_ = std::make_unique<apiserver::Server>(
       *store_, features_.kinds, registry_, clock_, entropy.seed(),
       apiserver::ServerOptions{
           .version = kVersion,
-          .auth = {.admin_token = credentials_.token, .local_trust = options_.local_trust}});
+          .auth = {.admin_token = credentials_.token, .local_trust = options_.local_trust},
+          .tokens = {.codec = token_codec(credentials_.token_keys)},
+          .authority = credentials_.authority.certificate_pem});
   page_client_ = std::make_unique<client::LocalClient>(
       *server_, [this](auto fn) { loop_.post(std::move(fn)); });
   server_->add_route({.method = "GET", .prefix = "/", .handler = [this](const http::Request&) {
@@ -167,11 +176,16 @@ void Platform::make_server(std::function<void(bool)> ask_to_stop) {
   server_->add_route({.method = "GET",
                       .prefix = "/skiff/v1/status",
                       .handler = [this](const http::Request&) { return status_json(); }});
+  server_->add_route(
+      {.method = "GET", .prefix = "/skiff/v1/backup", .handler = [this](const http::Request&) {
+         return backups_.answer(*store_, clock_.now());
+       }});
   server_->add_route({.method = "POST",
                       .prefix = "/skiff/v1/stop",
                       .handler = [ask_to_stop](const http::Request& request) {
                         const auto parsed = http::parse_url(request.target);
-                        ask_to_stop(parsed && parsed->flag("keepPods"));
+                        ask_to_stop(parsed && parsed->flag("keepPods"),
+                                    parsed && parsed->flag("startAgain"));
                         return http::Response{.headers = {{"Content-Type", "application/json"}},
                                               .body = R"({"status":"stopping"})"};
                       }});
@@ -184,6 +198,9 @@ http::Response Platform::status_json() {
                       {"pid", getpid()},         {"uptime", age(clock_.elapsed() - started_)},
                       {"stored", stats.objects}, {"revision", store_->revision()}};
   if (!stats.refusing.empty()) out["refusing"] = stats.refusing;
+  if (restored_) out["restored"] = restored_->taken_at;
+  if (restored_ && !restored_->kept.empty()) out["before-restore"] = restored_->kept;
+  if (!restore_refused_.empty()) out["restore-refused"] = restore_refused_;
   return {.headers = {{"Content-Type", "application/json"}}, .body = json::serialize(out)};
 }
 
@@ -220,6 +237,22 @@ Duration Platform::turn() {
 }
 
 void Platform::choose_network() { process_ = process_options(folder_); }
+
+// For a projected volume: it ends with the pod.
+Result<std::string> Platform::pod_token(const node::TokenWish& wish) {
+  std::vector<std::string> audiences;
+  if (!wish.audience.empty()) audiences.push_back(wish.audience);
+  SKIFF_ASSIGN(
+      apiserver::MintedToken minted,
+      server_->access().tokens().mint(
+          {.ns = wish.ns,
+           .account = wish.account,
+           .audiences = std::move(audiences),
+           .seconds = wish.seconds,
+           .bound = apiserver::TokenWish::Bound{
+               .api_version = "v1", .kind = "Pod", .name = wish.pod, .uid = wish.pod_uid}}));
+  return std::move(minted.token);
+}
 
 void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
@@ -260,6 +293,7 @@ void Platform::start_node() {
                          .hidden = {folder_.path()},
                          .dns_address = dns_ ? process_.gateway : "",
                          .machine_env = machine_environment(),
+                         .tokens = [this](const node::TokenWish& wish) { return pod_token(wish); },
                          .log = [](std::string line) { log_line(line); }});
   names->store(agent_.get());
   pod_streams_ = std::make_unique<node::PodLogs>(

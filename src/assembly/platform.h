@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apiserver/server.h"
+#include "assembly/backup.h"
 #include "assembly/credentials.h"
 #include "assembly/data_folder.h"
 #include "assembly/features.h"
@@ -31,9 +32,10 @@ inline constexpr const char* kVersion = "v1.34.0+skiff.0.1";
 
 class Platform {
  public:
-  // `ask_to_stop(keep_pods)` is called, from any thread, when a client asks for it.
+  // Called, from any thread, when a client asks for it: to be gone, or to start again at once.
+  using AskToStop = std::function<void(bool keep_pods, bool start_again)>;
   static Result<std::unique_ptr<Platform>> start(const cli::UpOptions& options,
-                                                 std::function<void(bool)> ask_to_stop);
+                                                 AskToStop ask_to_stop);
   ~Platform();
 
   // One line for people: where it answers and how to point clients here.
@@ -47,10 +49,11 @@ class Platform {
   Result<void> open_store();
   void choose_network();
   Result<void> load_credentials();
-  void make_server(std::function<void(bool)> ask_to_stop);
+  void make_server(AskToStop ask_to_stop);
   Result<void> listen();
   void start_control();
   void start_node();
+  Result<std::string> pod_token(const node::TokenWish& wish);
   std::map<std::string, Duration, std::less<>> graces();  // by pod uid
   http::Response status_json();
   Duration turn();
@@ -61,6 +64,9 @@ class Platform {
   const Time started_at_;
   const Duration started_;
   Credentials credentials_ = {};
+  Backups backups_{folder_};
+  std::optional<Restored> restored_ = {};
+  std::string restore_refused_ = {};
   schema::Registry registry_;
   Features features_;
   std::unique_ptr<store::Store> store_;

@@ -45,18 +45,28 @@ int serve_cluster(const cli::UpOptions& options, const sigset_t& signals) {
   return 0;
 }
 
-int serve_machine(const cli::UpOptions& options, const sigset_t& signals) {
-  std::atomic<bool> keep_pods = true;
-  auto platform = Platform::start(options, [&keep_pods](bool keep) {
-    keep_pods = keep;
-    kill(getpid(), SIGTERM);
-  });
-  if (!platform) return report(platform.error());
-  if (options.ready) options.ready((*platform)->summary());
+// From start to stop. True: it is to start again, as it was started before.
+Result<bool> run_once(const cli::UpOptions& options, const sigset_t& signals) {
+  std::atomic<bool> keep_pods = true, again = false;
+  SKIFF_ASSIGN(const auto platform, Platform::start(options, [&](bool keep, bool start_again) {
+                 keep_pods = keep;
+                 again = start_again;
+                 kill(getpid(), SIGTERM);
+               }));
+  if (options.ready) options.ready(platform->summary());
   wait_for_signal(signals);
   log_line(keep_pods ? "stopping; pods go on" : "stopping, pods too");
-  (*platform)->stop(keep_pods);
-  return 0;
+  platform->stop(keep_pods);
+  return again.load();
+}
+
+int serve_machine(const cli::UpOptions& options, const sigset_t& signals) {
+  while (true) {
+    const auto start_again = run_once(options, signals);
+    if (!start_again) return report(start_again.error());
+    if (!*start_again) return 0;
+    log_line("starting again");
+  }
 }
 
 }  // namespace

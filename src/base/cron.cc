@@ -14,9 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr int kYearsAhead = 5;
 
-std::unexpected<Error> bad(std::string message) {
-  return fail(Code::kInvalid, std::move(message));
-}
+std::unexpected<Error> bad(std::string message) { return fail(Code::kInvalid, std::move(message)); }
 
 std::vector<std::string_view> words(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> out;
@@ -35,9 +33,9 @@ Result<int> parse_number(std::string_view text) {
   const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
   if (error != std::errc{} || end != digits.data() + digits.size()) {
-    return bad(fmt::format("failed to parse int from {0}: strconv.Atoi: parsing \"{0}\": {1}", text,
-                           error == std::errc::result_out_of_range ? "value out of range"
-                                                                   : "invalid syntax"));
+    return bad(fmt::format(
+        "failed to parse int from {0}: strconv.Atoi: parsing \"{0}\": {1}", text,
+        error == std::errc::result_out_of_range ? "value out of range" : "invalid syntax"));
   }
   if (n < 0) return bad(fmt::format("negative number ({}) not allowed: {}", n, text));
   return n;
@@ -49,9 +47,8 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
     std::string_view name;
     double nanos;
   };
-  constexpr std::array kUnits{Unit{"ns", 1},   Unit{"us", 1e3},      Unit{"µs", 1e3},
-                              Unit{"ms", 1e6}, Unit{"s", 1e9},       Unit{"m", 60e9},
-                              Unit{"h", 3600e9}};
+  constexpr std::array kUnits{Unit{"ns", 1},  Unit{"us", 1e3}, Unit{"µs", 1e3},  Unit{"ms", 1e6},
+                              Unit{"s", 1e9}, Unit{"m", 60e9}, Unit{"h", 3600e9}};
   const std::string whole(text);
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
@@ -115,8 +112,8 @@ Result<CronSchedule::Bits> CronSchedule::parse_range(std::string_view text, cons
     return bad(fmt::format("too many slashes: {}", text));
   }
   if (start < bounds.least) {
-    return bad(fmt::format("beginning of range ({}) below minimum ({}): {}", start, bounds.least,
-                           text));
+    return bad(
+        fmt::format("beginning of range ({}) below minimum ({}): {}", start, bounds.least, text));
   }
   if (end > bounds.most) {
     return bad(fmt::format("end of range ({}) above maximum ({}): {}", end, bounds.most, text));
@@ -168,11 +165,11 @@ Result<CronSchedule> CronSchedule::parse(std::string_view text) {
   static constexpr Bounds kMinutes{.least = 0, .most = 59};
   static constexpr Bounds kHours{.least = 0, .most = 23};
   static constexpr Bounds kDays{.least = 1, .most = 31};
-  static constexpr Bounds kMonths{.least = 1,
-                                  .most = 12,
-                                  .names = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug",
-                                            "sep", "oct", "nov", "dec"},
-                                  .first_name = 1};
+  static constexpr Bounds kMonths{
+      .least = 1,
+      .most = 12,
+      .names = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
+      .first_name = 1};
   static constexpr Bounds kWeekdays{
       .least = 0, .most = 6, .names = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"}};
   if (text.empty()) return bad("empty spec string");
@@ -214,8 +211,7 @@ std::optional<Time> CronSchedule::next(Time after, const TimeZone& zone) const {
   using std::chrono::floor;
   if (every_) return floor<std::chrono::seconds>(after) + *every_;
   Time t = floor<std::chrono::minutes>(after) + 1min;
-  const auto first_year =
-      std::chrono::year_month_day(floor<days>(zone.local(after))).year();
+  const auto first_year = std::chrono::year_month_day(floor<days>(zone.local(after))).year();
   while (true) {
     const auto local = zone.local(t);
     const auto midnight = floor<days>(local);

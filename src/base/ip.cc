@@ -116,17 +116,15 @@ bool is_strict_ip(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   const std::string_view v4 = colon == text.npos ? text : text.substr(colon + 1);
   if (v4.find('.') == v4.npos) return true;
-  return std::ranges::none_of(split(v4, '.'), [](std::string_view part) {
-    return part.size() > 1 && part.front() == '0';
-  });
+  return std::ranges::none_of(
+      split(v4, '.'), [](std::string_view part) { return part.size() > 1 && part.front() == '0'; });
 }
 
 IpAddress IpBlock::network() const {
   IpAddress out = address;
   const int kept = prefix + (v4 ? kMappedBits : 0);
   for (int bit = kept; bit < 128; ++bit) {
-    out.bytes[static_cast<std::size_t>(bit / 8)] &=
-        static_cast<std::uint8_t>(~(0x80 >> (bit % 8)));
+    out.bytes[static_cast<std::size_t>(bit / 8)] &= static_cast<std::uint8_t>(~(0x80 >> (bit % 8)));
   }
   return out;
 }

@@ -23,9 +23,9 @@ TEST(Ip, IsWrittenInOneForm) {
 }
 
 TEST(Ip, RefusesWhatIsNone) {
-  for (const std::string_view text : {"", "1.2.3", "1.2.3.4.5", "256.0.0.1", "1.2.3.x", "1:2", ":::",
-                                      "1::2::3", "12345::", "1:2:3:4:5:6:7:8:9", "-1.2.3.4", "::g",
-                                      "1.2.3.4::", "host"}) {
+  for (const std::string_view text :
+       {"", "1.2.3", "1.2.3.4.5", "256.0.0.1", "1.2.3.x", "1:2", ":::", "1::2::3",
+        "12345::", "1:2:3:4:5:6:7:8:9", "-1.2.3.4", "::g", "1.2.3.4::", "host"}) {
     EXPECT_FALSE(parse_ip(text)) << text;
   }
 }

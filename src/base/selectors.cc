@@ -211,6 +211,8 @@ Result<LabelSelector> LabelSelector::from_object(const json::value& selector) {
     SKIFF_ASSIGN(Requirement r, expression(e, index++));
     out.requirements_.push_back(std::move(r));
   }
+  // In the order in which the Kubernetes server writes them.
+  std::ranges::sort(out.requirements_, {}, &Requirement::key);
   return out;
 }
 
@@ -219,6 +221,7 @@ LabelSelector LabelSelector::from_map(const json::object& labels) {
   for (const auto& [key, value] : labels) {
     out.requirements_.push_back({.key = key, .op = Op::kIn, .values = {scalar_text(value)}});
   }
+  std::ranges::sort(out.requirements_, {}, &Requirement::key);
   return out;
 }
 

@@ -162,11 +162,11 @@ Result<TimeZone> TimeZone::parse_tzif(std::string_view bytes) {
 // The moment in local time, counted as if it were UTC.
 std::int64_t TimeZone::date_of(const Rule& rule, int year) {
   using namespace std::chrono;
-  const auto month = std::chrono::year(year) / std::chrono::month(static_cast<unsigned>(rule.month));
+  const auto month =
+      std::chrono::year(year) / std::chrono::month(static_cast<unsigned>(rule.month));
   const auto day = std::chrono::weekday(static_cast<unsigned>(rule.weekday));
-  const sys_days date = rule.week == 5
-                            ? sys_days(month / day[last])
-                            : sys_days(month / day[static_cast<unsigned>(rule.week)]);
+  const sys_days date = rule.week == 5 ? sys_days(month / day[last])
+                                       : sys_days(month / day[static_cast<unsigned>(rule.week)]);
   return sys_seconds(date).time_since_epoch().count() + rule.time_s;
 }
 

@@ -23,9 +23,25 @@ First steps:
   skiff train train.py --framework pytorch --workers 2
   skiff get pods,tfjobs,pytorchjobs             what is there
   skiff why tfjob/NAME                          why it waits or failed
+  skiff explain tfjobs.spec                     which fields there are
   eval "$(skiff env)"                           point kubectl and other clients here
   skiff down                                    stop it, pods included
 )help";
+
+// What every verb takes, before or after its name.
+void add_globals(CLI::App& app, Globals& globals) {
+  app.add_option("--data", globals.data, "Data folder ($SKIFF_HOME, else ~/.skiff)")
+      ->transform([](const std::string& path) {
+        return std::filesystem::absolute(path).lexically_normal().string();
+      });
+  app.add_option("-n,--namespace", globals.ns, "Namespace (the kubeconfig's, else default)");
+  app.add_flag_callback("--json", [&globals] { globals.output = "json"; }, "Answer in JSON");
+  app.add_option("--kubeconfig", globals.kubeconfig,
+                 "Another server (the data folder's own, else $KUBECONFIG)");
+  app.add_option("--context", globals.kube_context, "Context of the kubeconfig");
+  app.add_option("--as", globals.as, "Act as this user, where you may");
+  app.add_option("--as-group", globals.as_groups, "... and in these groups");
+}
 
 }  // namespace
 
@@ -39,21 +55,27 @@ int run(int argc, char** argv, const Hooks& hooks) {
   Context context;
   context.globals.data = default_data_folder();
   context.globals.colour = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-  app.add_option("--data", context.globals.data, "Data folder ($SKIFF_HOME, else ~/.skiff)")
-      ->transform([](const std::string& path) {
-        return std::filesystem::absolute(path).lexically_normal().string();
-      });
+  add_globals(app, context.globals);
   int exit_code = 0;
   add_up(app, context, hooks, exit_code);
   add_down(app, context, hooks, exit_code);
   add_status(app, context, exit_code);
   add_train(app, context, exit_code);
   add_apply(app, context, exit_code);
+  add_patch(app, context, exit_code);
+  add_edit(app, context, exit_code);
+  add_label(app, context, exit_code);
   add_get(app, context, exit_code);
   add_describe(app, context, exit_code);
   add_logs(app, context, exit_code);
+  add_wait(app, context, exit_code);
   add_why(app, context, exit_code);
   add_delete(app, context, exit_code);
+  add_explain(app, context, exit_code);
+  add_api_resources(app, context, exit_code);
+  add_auth(app, context, exit_code);
+  add_backup(app, context, hooks, exit_code);
+  add_restore(app, context, hooks, exit_code);
   add_image(app, context, exit_code);
   add_access(app, context, exit_code);
   add_doctor(app, context, exit_code);

@@ -20,8 +20,16 @@ struct UpOptions {
   bool local_trust = true;
   bool api_only = false;  // no controllers, no pods: for tests of clients and of the API
   std::map<std::string, std::int64_t> capacity = {};  // extended resources of this node
-  // Called once, when /readyz says ok.
+  // Called when /readyz says ok: once, and again whenever it has started again.
   std::function<void(const std::string& summary)> ready = {};
+};
+
+// What is in a backup.
+struct BackupSummary {
+  std::string taken_at = {};  // RFC 3339
+  std::string taken_by = {};  // the version of Skiff
+  std::size_t objects = 0;
+  std::uint64_t revision = 0;
 };
 
 struct Hooks {
@@ -29,6 +37,13 @@ struct Hooks {
   std::function<int(const UpOptions&)> serve = {};
   // Ends what a Skiff that is not running any more left behind: pods, links, cgroups.
   std::function<Result<void>(const std::string& data)> clean_up = {};
+  // Checks all of a backup, and changes nothing.
+  std::function<Result<BackupSummary>(const std::string& file)> inspect_backup = {};
+  // Puts a backup where the Skiff that runs with this data folder finds it when it starts again.
+  std::function<Result<BackupSummary>(const std::string& file, const std::string& data)>
+      stage_restore = {};
+  // Restores into the data folder of a Skiff that does not run; where the state before is kept.
+  std::function<Result<std::string>(const std::string& file, const std::string& data)> restore = {};
 };
 
 // Parses the arguments and runs one verb. The exit code: 0 well, 1 an error that was said on

@@ -220,5 +220,23 @@ TEST(Describe, ShowsReplicasPodsAndEvents) {
   }
 }
 
+TEST(Describe, ShowsWhateverAKindHas) {
+  const std::string map = describe_text(
+      doc("{kind: ConfigMap, apiVersion: v1, metadata: {name: m}, data: {key: value}}"), {}, {},
+      Time());
+  EXPECT_TRUE(map.contains("Data:\n  key: value\n")) << map;
+  const std::string secret = describe_text(doc("{kind: Secret, apiVersion: v1, metadata: {name: "
+                                               "s}, type: Opaque, data: {key: c2VjcmV0}}"),
+                                           {}, {}, Time());
+  EXPECT_TRUE(secret.contains("key: 6 bytes")) << secret;
+  EXPECT_FALSE(secret.contains("c2VjcmV0")) << secret;
+  EXPECT_TRUE(secret.contains("Type: Opaque")) << secret;
+  const std::string node = describe_text(doc("{kind: Node, metadata: {name: n}, status: {capacity: "
+                                             "{cpu: '2'}, conditions: [{type: Ready}]}}"),
+                                         {}, {}, Time());
+  EXPECT_TRUE(node.contains("Status:\n  capacity:\n")) << node;
+  EXPECT_TRUE(node.contains("Conditions:\n")) << node;
+}
+
 }  // namespace
 }  // namespace skiff::cli

@@ -1,15 +1,20 @@
 // cli::Connection over client/remote.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 
 #include "api/meta.h"
 #include "cli/context.h"
+#include "client/remote/lines.h"
 #include "client/remote/remote_client.h"
 #include "client/remote/status.h"
 
 namespace skiff::cli {
 namespace {
+
+using namespace std::chrono_literals;
 
 class RemoteConnection : public Connection {
  public:
@@ -25,34 +30,54 @@ class RemoteConnection : public Connection {
   }
 
   Result<void> lines(const http::Request& request,
-                     const std::function<bool(std::string_view)>& line) override {
+                     const std::function<bool(std::string_view)>& line,
+                     std::optional<std::chrono::milliseconds> time) override {
     SKIFF_ASSIGN(const auto stream, client_.raw_stream(request));
-    std::string rest;
-    for (;;) {
-      SKIFF_ASSIGN(const std::optional<std::string> piece, stream->read());
-      if (!piece) break;
-      rest += *piece;
-      if (stream->status() >= 400) continue;
-      std::size_t begin = 0;
-      for (std::size_t end = rest.find('\n'); end != std::string::npos;
-           end = rest.find('\n', begin)) {
-        if (!line(std::string_view(rest).substr(begin, end - begin))) return {};
-        begin = end + 1;
+    if (stream->status() >= 400) return refused(*stream);
+    const auto end = std::chrono::steady_clock::now() + time.value_or(0ms);
+    client::LineBuffer text;
+    while (true) {
+      auto left = time;
+      if (left)
+        left = std::max(1ms, std::chrono::ceil<std::chrono::milliseconds>(
+                                 end - std::chrono::steady_clock::now()));
+      const auto piece = stream->read(left);
+      if (!piece && time && piece.error().code == Code::kTimeout) return {};
+      if (!piece) return std::unexpected(piece.error());
+      if (!*piece) break;
+      text.add(**piece);
+      while (const auto next = text.next()) {
+        if (!line(*next)) return {};
       }
-      rest.erase(0, begin);
     }
-    if (stream->status() >= 400)
-      return std::unexpected(client::error_of({.status = stream->status(), .body = rest}));
-    if (!rest.empty()) line(rest);
+    if (!text.rest().empty()) line(text.rest());
     return {};
   }
 
-  Result<std::vector<api::Kind>> kinds() override {
-    const std::lock_guard lock(kinds_lock_);
-    if (kinds_.empty()) {
-      SKIFF_ASSIGN(kinds_, client_.discover());
+  Result<void> download(const http::Request& request,
+                        const std::function<Result<void>(std::string_view)>& piece) override {
+    SKIFF_ASSIGN(const auto stream, client_.raw_stream(request));
+    if (stream->status() >= 400) return refused(*stream);
+    while (true) {
+      SKIFF_ASSIGN(const auto next, stream->read(1min));
+      if (!next) return {};
+      SKIFF_TRY(piece(*next));
     }
-    return kinds_;
+  }
+
+  Result<std::vector<client::Discovered>> resources() override {
+    const std::lock_guard lock(kinds_lock_);
+    if (resources_.empty()) {
+      SKIFF_ASSIGN(resources_, client_.discover_all());
+    }
+    return resources_;
+  }
+
+  Result<std::vector<api::Kind>> kinds() override {
+    SKIFF_ASSIGN(std::vector<client::Discovered> all, resources());
+    std::vector<api::Kind> out;
+    for (client::Discovered& one : all) out.push_back(std::move(one.kind));
+    return out;
   }
 
   Result<api::Kind> kind(std::string_view word) override {
@@ -70,23 +95,31 @@ class RemoteConnection : public Connection {
     }
     return fail(
         Code::kNotFound,
-        fmt::format("the server has no kind \"{}\" in version \"{}\" (all: skiff get --kinds)",
+        fmt::format("the server has no kind \"{}\" in version \"{}\" (all: skiff api-resources)",
                     api::kind(object), api::api_version(object)));
   }
 
   std::string default_namespace() const override { return ns_; }
 
  private:
+  static Result<void> refused(net::StreamingResponse& stream) {
+    http::Response answer{.status = stream.status(), .headers = stream.headers()};
+    while (true) {
+      SKIFF_ASSIGN(const auto piece, stream.read(10s));
+      if (!piece) return std::unexpected(client::error_of(answer));
+      answer.body += *piece;
+    }
+  }
+
   const std::string ns_;
   client::RemoteClient client_;
   std::mutex kinds_lock_;
-  std::vector<api::Kind> kinds_;
+  std::vector<client::Discovered> resources_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> open_connection(const std::string& kubeconfig_path) {
-  SKIFF_ASSIGN(client::Access access, client::load_kubeconfig(kubeconfig_path));
+std::unique_ptr<Connection> open_connection(client::Access access) {
   return std::make_unique<RemoteConnection>(std::move(access));
 }
 

@@ -14,19 +14,36 @@
 
 namespace skiff::cli {
 
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Result<client::Access> find_access(const Globals& globals) {
+  const std::string own = globals.data + "/kubeconfig";
+  std::string path = globals.kubeconfig;
+  if (path.empty() && access(own.c_str(), R_OK) == 0) path = own;
+  if (path.empty()) path = variable("KUBECONFIG");
+  if (!path.empty()) return client::load_kubeconfig(path, globals.kube_context);
+  const std::string host = variable("KUBERNETES_SERVICE_HOST");
+  if (!host.empty()) return client::in_cluster(host, variable("KUBERNETES_SERVICE_PORT"));
+  return fail(Code::kServiceUnavailable,
+              fmt::format("there is no Skiff at {} yet; start it with: skiff up -d", globals.data));
+}
+
+}  // namespace
+
 Result<Connection*> Context::connect() {
   if (connection_) return connection_.get();
-  std::string path = globals.data + "/kubeconfig";
-  if (access(path.c_str(), R_OK) != 0) {
-    const char* other = std::getenv("KUBECONFIG");
-    if (other == nullptr || *other == 0) {
-      return fail(
-          Code::kServiceUnavailable,
-          fmt::format("there is no Skiff at {} yet; start it with: skiff up -d", globals.data));
-    }
-    path = other;
+  SKIFF_ASSIGN(client::Access access, find_access(globals));
+  if (!globals.as.empty()) access.as = globals.as;
+  if (!globals.as_groups.empty()) access.as_groups = globals.as_groups;
+  if (access.as.empty() && !access.as_groups.empty()) {
+    return fail(Code::kBadRequest, "--as-group needs --as: a group alone is nobody");
   }
-  SKIFF_ASSIGN(connection_, open_connection(path));
+  connection_ = open_connection(std::move(access));
   return connection_.get();
 }
 
@@ -39,7 +56,9 @@ Result<api::Kind> find_kind(const std::vector<api::Kind>& kinds, std::string_vie
   const std::string name = lower(word);
   for (const api::Kind& kind : kinds) {
     const api::Resource& r = kind.resource;
+    const std::string full = fmt::format("{}.{}.{}", r.plural, r.version, r.group);
     if (name == r.plural || name == kind.singular || name == lower(r.kind) || name == r.key() ||
+        name == full || (!r.group.empty() && name == kind.singular + "." + r.group) ||
         std::ranges::find(kind.short_names, name) != kind.short_names.end()) {
       return kind;
     }
@@ -52,7 +71,7 @@ Result<api::Kind> find_kind(const std::vector<api::Kind>& kinds, std::string_vie
   }
   std::string message = fmt::format("the server doesn't have a resource type \"{}\"", word);
   if (!like.empty()) message += fmt::format("; did you mean {}?", join(like, " or "));
-  return fail(Code::kNotFound, message + " (all: skiff get --kinds)");
+  return fail(Code::kNotFound, message + " (all: skiff api-resources)");
 }
 
 Result<std::vector<Target>> parse_targets(const std::vector<std::string>& words) {

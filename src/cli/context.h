@@ -1,8 +1,10 @@
 // What every verb gets: the global options and, on first use, the connection to a running Skiff.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,8 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "client/client.h"
+#include "client/remote/access.h"
+#include "client/remote/discovery.h"
 
 namespace skiff::cli {
 
@@ -19,8 +23,14 @@ struct Globals {
   std::string data = {};  // --data, else $SKIFF_HOME, else ~/.skiff
   std::string ns = {};    // -n; empty: the kubeconfig's, else default
   bool all_namespaces = false;
-  std::string output = {};  // -o json|yaml|wide|name
-  bool colour = false;      // standard output is a terminal and NO_COLOR is not set
+  std::string output = {};  // -o json|yaml|wide|name|jsonpath=...
+  std::string selector = {};
+  std::string field_selector = {};
+  std::string kubeconfig = {};    // --kubeconfig; empty: the data folder's, else $KUBECONFIG
+  std::string kube_context = {};  // --context
+  std::string as = {};
+  std::vector<std::string> as_groups = {};
+  bool colour = false;  // standard output is a terminal and NO_COLOR is not set
 };
 
 // A running API server.
@@ -30,13 +40,18 @@ class Connection {
   virtual client::Client& client() = 0;
   // Any request; an answer of 400 and above comes back as the error its Status holds.
   virtual Result<http::Response> send(const http::Request& request) = 0;
-  // A streamed answer, line by line, until it ends or `line` returns false.
+  // A streamed answer, line by line, until it ends, `line` returns false or the time is over.
   virtual Result<void> lines(const http::Request& request,
-                             const std::function<bool(std::string_view)>& line) = 0;
+                             const std::function<bool(std::string_view)>& line,
+                             std::optional<std::chrono::milliseconds> time = {}) = 0;
+  // A whole answer that may be large, piece by piece; `piece` returns an error to stop.
+  virtual Result<void> download(const http::Request& request,
+                                const std::function<Result<void>(std::string_view)>& piece) = 0;
   // tfjob, tfjobs, TFJob, tfjobs.kubeflow.org, po: what kubectl accepts. The error names near ones.
   virtual Result<api::Kind> kind(std::string_view word) = 0;
   virtual Result<api::Kind> kind_of(const json::value& object) = 0;
   virtual Result<std::vector<api::Kind>> kinds() = 0;
+  virtual Result<std::vector<client::Discovered>> resources() = 0;
   virtual std::string default_namespace() const = 0;
 };
 
@@ -44,9 +59,11 @@ class Context {
  public:
   Globals globals;
 
-  // Connects with <data>/kubeconfig ($KUBECONFIG where that does not exist). The error says how to
-  // start Skiff.
+  // Connects with --kubeconfig, else <data>/kubeconfig, else $KUBECONFIG, else as a pod of the
+  // cluster it runs in. The error says how to start Skiff.
   Result<Connection*> connect();
+  // The next connect() reads the kubeconfig again.
+  void disconnect() { connection_.reset(); }
   // The namespace of this call: -n, else the connection's default.
   std::string ns();
 
@@ -54,7 +71,7 @@ class Context {
   std::unique_ptr<Connection> connection_;
 };
 
-Result<std::unique_ptr<Connection>> open_connection(const std::string& kubeconfig_path);
+std::unique_ptr<Connection> open_connection(client::Access access);
 
 // The kind a word means, among those a server has; the error says which there are like it.
 Result<api::Kind> find_kind(const std::vector<api::Kind>& kinds, std::string_view word);

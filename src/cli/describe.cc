@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/meta.h"
+#include "base/base64.h"
 #include "base/yaml.h"
 #include "cli/printer.h"
 
@@ -23,6 +24,50 @@ void add_map(std::string& out, std::string_view title, const json::object& map) 
                        value.is_string() ? json::view(value.get_string()) : json::serialize(value));
     indent = std::string(14, ' ');
   }
+}
+
+void add_yaml(std::string& out, std::string_view title, const json::value& value) {
+  out += fmt::format("{}:", title);
+  if (!value.is_object() && !value.is_array()) {
+    out += " " + yaml::serialize(value);
+    return;
+  }
+  out += "\n";
+  const std::string text = yaml::serialize(value);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    out += "  " + text.substr(at, end - at) + "\n";
+    at = end == std::string::npos ? text.size() : end + 1;
+  }
+}
+
+// A secret is told by its size.
+json::value hidden(const json::value& data) {
+  json::object out;
+  if (!data.is_object()) return out;
+  for (const auto& [key, value] : data.get_object()) {
+    const std::string_view text =
+        value.is_string() ? json::view(value.get_string()) : std::string_view();
+    const auto decoded = base64::decode(text);
+    out[key] = fmt::format("{} bytes", decoded ? decoded->size() : text.size());
+  }
+  return out;
+}
+
+// Whatever the kind has: spec, data, rules, subjects, and what of the status is not told below.
+void add_fields(std::string& out, const json::value& object) {
+  const bool secret = api::kind(object) == "Secret";
+  for (const auto& [key, value] : object.as_object()) {
+    const std::string_view name = key;
+    if (name == "apiVersion" || name == "kind" || name == "metadata" || name == "status") continue;
+    std::string title(name);
+    if (title[0] >= 'a' && title[0] <= 'z') title[0] = static_cast<char>(title[0] - 'a' + 'A');
+    const bool hide = secret && (name == "data" || name == "stringData");
+    add_yaml(out, title, hide ? hidden(value) : value);
+  }
+  json::object status = json::get_object(object, {"status"});
+  for (const char* told : {"conditions", "replicaStatuses"}) status.erase(told);
+  if (!status.empty()) add_yaml(out, "Status", status);
 }
 
 void add_conditions(std::string& out, const json::value& object, Time now) {
@@ -145,14 +190,8 @@ std::string describe_text(const json::value& object, const std::vector<Object>& 
                        json::get_string(object, {"status", "phase"}, "Pending"),
                        json::get_string(object, {"status", "podIP"}, "<none>"));
     add_containers(out, object);
-  } else if (const json::value* spec = json::find(object, {"spec"})) {
-    out += "Spec:\n";
-    const std::string text = yaml::serialize(*spec);
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = text.find('\n', at);
-      out += "  " + text.substr(at, end - at) + "\n";
-      at = end == std::string::npos ? text.size() : end + 1;
-    }
+  } else {
+    add_fields(out, object);
   }
   add_conditions(out, object, now);
   add_replicas(out, object);

@@ -25,5 +25,7 @@ Result<void> check_object(const Registry& registry, const Schema& schema, const 
 
 // True where `text` matches anywhere. Compiled patterns are kept. A bad pattern matches nothing.
 bool matches_pattern(const std::string& pattern, std::string_view text);
+// What is wrong with a pattern; empty for a good one.
+std::string pattern_error(const std::string& pattern);
 
 }  // namespace skiff::schema

@@ -41,24 +41,29 @@ TEST(PathElement, SortsTheKeysOfAnItem) {
 
 TEST(PathElement, ReadsAsPeopleSayIt) {
   EXPECT_EQ(PathElement::parse("f:spec")->text(), ".spec");
-  EXPECT_EQ(PathElement::parse(R"(k:{"level":1,"side":"port"})")->text(), R"([level=1,side="port"])");
+  EXPECT_EQ(PathElement::parse(R"(k:{"level":1,"side":"port"})")->text(),
+            R"([level=1,side="port"])");
   EXPECT_EQ(PathElement::parse(R"(v:"x")")->text(), R"([="x"])");
   EXPECT_EQ(PathElement::parse("i:3")->text(), "[3]");
 }
 
 TEST(PathElement, RefusesWhatIsNone) {
-  for (const std::string_view text : {"", "f", "spec", "k:", "k:[1]", "k:{", "v:", "v:x", "i:", "i:x",
-                                      "i:1x"}) {
+  for (const std::string_view text :
+       {"", "f", "spec", "k:", "k:[1]", "k:{", "v:", "v:x", "i:", "i:x", "i:1x"}) {
     EXPECT_FALSE(PathElement::parse(text)) << text;
   }
   EXPECT_EQ(PathElement::parse("z:later").error().code, Code::kNotFound);
 }
 
 TEST(PathElement, OrdersFieldsThenKeysThenValuesThenPlaces) {
-  const std::vector<std::string_view> sorted = {
-      "f:a",   "f:b",    R"(k:{"a":1})", R"(k:{"a":1,"b":1})", R"(k:{"a":2})", R"(k:{"a":"x"})",
-      "k:{\"b\":0}", "v:1", "v:1.5",       "v:2",                "v:10",         R"(v:"1")",
-      "v:false", "v:true", "i:2",         "i:10"};
+  const std::vector<std::string_view> sorted = {"f:a",          "f:b",
+                                                R"(k:{"a":1})", R"(k:{"a":1,"b":1})",
+                                                R"(k:{"a":2})", R"(k:{"a":"x"})",
+                                                "k:{\"b\":0}",  "v:1",
+                                                "v:1.5",        "v:2",
+                                                "v:10",         R"(v:"1")",
+                                                "v:false",      "v:true",
+                                                "i:2",          "i:10"};
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     for (std::size_t j = 0; j < sorted.size(); ++j) {
       const auto order = *PathElement::parse(sorted[i]) <=> *PathElement::parse(sorted[j]);
@@ -72,8 +77,7 @@ TEST(PathElement, OrdersFieldsThenKeysThenValuesThenPlaces) {
 TEST(FieldSet, KeepsTheTextOfTheRealServer) {
   for (const std::string_view text :
        {R"({})", R"({"f:data":{"f:x":{},"f:y":{}},"f:metadata":{"f:labels":{"f:l":{}}}})",
-        R"({"f:data":{}})",
-        R"({"f:metadata":{"f:finalizers":{".":{},"v:\"example.org/f\"":{}}}})",
+        R"({"f:data":{}})", R"({"f:metadata":{"f:finalizers":{".":{},"v:\"example.org/f\"":{}}}})",
         R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:ports":{".":{},)"
         R"("k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:protocol":{}}}}}}})"}) {
     EXPECT_EQ(text_of(set_of(text)), text);
@@ -87,7 +91,8 @@ TEST(FieldSet, SortsWhatComesUnsortedAndLeavesOutWhatIsUnknown) {
 }
 
 TEST(FieldSet, RefusesWhatIsNoSet) {
-  for (const std::string_view text : {"[]", "1", R"({"a":{}})", R"({"f:a":1})", R"({"f:a":{"k:":{}}})"}) {
+  for (const std::string_view text :
+       {"[]", "1", R"({"a":{}})", R"({"f:a":1})", R"({"f:a":{"k:":{}}})"}) {
     EXPECT_FALSE(FieldSet::from_json(*json::parse(text))) << text;
   }
   EXPECT_TRUE(FieldSet::from_json(nullptr)->empty());
@@ -134,8 +139,8 @@ TEST(FieldSet, AddsAndTakesAway) {
       {"{}", R"({"f:a":{}})", R"({"f:a":{}})", "{}", "{}", "{}"},
       {R"({"f:a":{}})", "{}", R"({"f:a":{}})", "{}", R"({"f:a":{}})", R"({"f:a":{}})"},
       {R"({"f:l":{"v:1":{},"v:2":{}}})", R"({"f:l":{"v:2":{},"v:3":{}}})",
-       R"({"f:l":{"v:1":{},"v:2":{},"v:3":{}}})", R"({"f:l":{"v:2":{}}})",
-       R"({"f:l":{"v:1":{}}})", R"({"f:l":{"v:1":{}}})"},
+       R"({"f:l":{"v:1":{},"v:2":{},"v:3":{}}})", R"({"f:l":{"v:2":{}}})", R"({"f:l":{"v:1":{}}})",
+       R"({"f:l":{"v:1":{}}})"},
   };
   for (const Sums& c : cases) {
     const FieldSet a = set_of(c.a), b = set_of(c.b);

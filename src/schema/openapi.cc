@@ -310,25 +310,4 @@ json::object to_openapi(const Schema& s) {
   return out;
 }
 
-std::vector<Cause> check_structural(const Schema& s, std::string_view path) {
-  std::vector<Cause> out;
-  const std::string here(path);
-  if (!s.ref.empty()) out.push_back(forbidden(child(path, "$ref"), "$ref is not supported"));
-  if (s.type == Type::kAny && !s.int_or_string && !s.preserve_unknown) {
-    out.push_back(required(child(path, "type"), "must not be empty for specified object fields"));
-  }
-  if (s.list_type == ListType::kMap && s.list_map_keys.empty()) {
-    out.push_back(required(child(path, "x-kubernetes-list-map-keys"),
-                           "must not be empty if x-kubernetes-list-type is map"));
-  }
-  const auto append = [&](const Schema& inner, const std::string& at) {
-    std::ranges::move(check_structural(inner, at), std::back_inserter(out));
-  };
-  const std::string properties = child(path, "properties");
-  for (const Property& p : s.properties) append(p.schema, entry(properties, p.name));
-  if (s.items) append(*s.items, child(path, "items"));
-  if (s.additional) append(*s.additional, child(path, "additionalProperties"));
-  return out;
-}
-
 }  // namespace skiff::schema

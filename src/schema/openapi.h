@@ -15,7 +15,4 @@ json::object to_openapi(const Schema& schema);
 // below `path`.
 Result<Schema> from_openapi(const json::value& v, std::string_view path = "openAPIV3Schema");
 
-// What a CRD's schema must be besides readable: `type` everywhere, no $ref, defaults that fit.
-std::vector<Cause> check_structural(const Schema& schema, std::string_view path);
-
 }  // namespace skiff::schema

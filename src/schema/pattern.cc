@@ -31,4 +31,9 @@ bool matches_pattern(const std::string& pattern, std::string_view text) {
   return re->ok() && RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *re);
 }
 
+std::string pattern_error(const std::string& pattern) {
+  const RE2 re(pattern, RE2::Quiet);
+  return re.ok() ? std::string() : re.error();
+}
+
 }  // namespace skiff::schema

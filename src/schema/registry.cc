@@ -1,5 +1,6 @@
 #include "schema/registry.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/check.h"
@@ -49,6 +50,7 @@ std::vector<std::string> Registry::names() const {
   std::vector<std::string> out;
   out.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) out.push_back(name);
+  std::ranges::sort(out);
   return out;
 }
 

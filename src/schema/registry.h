@@ -2,11 +2,11 @@
 // that features and CRDs add. Any thread may use it.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "schema/schema.h"
@@ -36,7 +36,12 @@ class Registry {
   };
 
   mutable std::shared_mutex mutex_;
-  mutable std::map<std::string, Entry, std::less<>> entries_;
+  // Every step into an object asks for a name or two.
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>()(s); }
+  };
+  mutable std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
 };
 
 }  // namespace skiff::schema

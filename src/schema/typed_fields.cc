@@ -10,8 +10,7 @@ using Node = FieldSet::Node;
 
 bool has_items(const json::value* v) {
   if (v == nullptr) return false;
-  return (v->is_array() && !v->get_array().empty()) ||
-         (v->is_object() && !v->get_object().empty());
+  return (v->is_array() && !v->get_array().empty()) || (v->is_object() && !v->get_object().empty());
 }
 
 bool same(const json::value& a, const json::value& b) {
@@ -131,9 +130,10 @@ class CompareWalk {
   // True where the place counts as one value.
   bool shaped(const Typed& at, Shape shape, const json::value* before, const json::value* after,
               const json::value* blank, const FieldSet* ignored, Delta& delta) const {
-    const bool whole = shape == Shape::kScalar ||
-                       (shape == Shape::kList && (at.atomic_list() || neither(before, after, true))) ||
-                       (shape == Shape::kMap && (at.atomic_map() || neither(before, after, false)));
+    const bool whole =
+        shape == Shape::kScalar ||
+        (shape == Shape::kList && (at.atomic_list() || neither(before, after, true))) ||
+        (shape == Shape::kMap && (at.atomic_map() || neither(before, after, false)));
     if (whole) {
       if (after == nullptr) {
         delta.removed = true;
@@ -155,9 +155,7 @@ class CompareWalk {
 
   // Empty and absent differ: where neither side has anything, the place itself is the value.
   static bool neither(const json::value* before, const json::value* after, bool list) {
-    const auto none = [&](const json::value* v) {
-      return !has_items(v) || v->is_array() != list;
-    };
+    const auto none = [&](const json::value* v) { return !has_items(v) || v->is_array() != list; };
     return none(before) && none(after);
   }
 
@@ -227,9 +225,8 @@ class CompareWalk {
     }
     Delta delta;
     if (left.size() > 1 && right.size() > 1) {
-      delta.changed = !std::ranges::equal(left, right, [](const auto& a, const auto& b) {
-        return same(*a.second, *b.second);
-      });
+      delta.changed = !std::ranges::equal(
+          left, right, [](const auto& a, const auto& b) { return same(*a.second, *b.second); });
     } else if (left.size() > 1) {
       if (!right.empty()) delta = run(at.items(), nullptr, first(right), nullptr, nullptr);
       delta.removed = true;
@@ -268,13 +265,9 @@ class RemoveWalk {
     for (const auto& [key, value] : object) {
       const PathElement element = PathElement::field(key);
       if (fields.contains(element)) continue;
+      // What is emptied stays as null: it was not taken out itself, so its owner keeps it.
       const FieldSet* below = fields.below(element);
-      if (below == nullptr) {
-        out.emplace(key, value);
-      } else if (json::value rest = run(member_or_deduced(at, key), value, *below);
-                 !rest.is_null()) {
-        out.emplace(key, std::move(rest));
-      }
+      out.emplace(key, below == nullptr ? value : run(member_or_deduced(at, key), value, *below));
     }
     return out.empty() ? json::value() : json::value(std::move(out));
   }

@@ -32,8 +32,8 @@ class TypedFields {
   };
   // `blank` is what an object of the kind has before anything is written: what both lack is taken
   // from there. `ignored` fields are not looked at, nor what is below them.
-  Change compare(const json::value& before, const json::value& after,
-                 const json::value& blank = {}, const FieldSet& ignored = {}) const;
+  Change compare(const json::value& before, const json::value& after, const json::value& blank = {},
+                 const FieldSet& ignored = {}) const;
 
   // `config` over `live`: fields of both become config's, lists keep one order.
   Result<json::value> merge(const json::value& live, const json::value& config) const;

@@ -81,18 +81,19 @@ class TypedFieldsTest : public testing::Test {
 };
 
 TEST_F(TypedFieldsTest, LeavesOfABuiltInObject) {
-  EXPECT_EQ(text(pod.leaf_set(parse(
-                R"({"apiVersion":"v1","metadata":{"name":"p","labels":{"a":"b"},"finalizers":["f"],
+  EXPECT_EQ(
+      text(pod.leaf_set(parse(
+          R"({"apiVersion":"v1","metadata":{"name":"p","labels":{"a":"b"},"finalizers":["f"],
                     "ownerReferences":[{"uid":"1","name":"o"}]},
                     "spec":{"containers":[{"name":"c","image":"i","args":["x"],"limit":"1",
                       "ports":[{"containerPort":80}]}],"nodeSelector":{"a":"b"},
                       "raw":{"a":{"b":1}},"selector":{"matchLabels":{"x":"y"}}},"status":{}})"))),
-            R"({"f:apiVersion":{},"f:metadata":{"f:finalizers":{"v:\"f\"":{}},)"
-            R"("f:labels":{"f:a":{}},"f:name":{},"f:ownerReferences":{"k:{\"uid\":\"1\"}":{}}},)"
-            R"("f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:args":{},"f:image":{},)"
-            R"("f:limit":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":)"
-            R"({".":{},"f:containerPort":{}}}}},"f:nodeSelector":{},"f:raw":{},"f:selector":{}},)"
-            R"("f:status":{}})");
+      R"({"f:apiVersion":{},"f:metadata":{"f:finalizers":{"v:\"f\"":{}},)"
+      R"("f:labels":{"f:a":{}},"f:name":{},"f:ownerReferences":{"k:{\"uid\":\"1\"}":{}}},)"
+      R"("f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:args":{},"f:image":{},)"
+      R"("f:limit":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":)"
+      R"({".":{},"f:containerPort":{}}}}},"f:nodeSelector":{},"f:raw":{},"f:selector":{}},)"
+      R"("f:status":{}})");
 }
 
 TEST_F(TypedFieldsTest, LeavesOfACustomObject) {
@@ -117,10 +118,11 @@ TEST_F(TypedFieldsTest, LeavesOfAnObjectWithoutSchemaAreDeduced) {
 }
 
 TEST_F(TypedFieldsTest, AnItemThatStandsTwiceIsOwnedWhole) {
-  EXPECT_EQ(text(boat.leaf_set(parse(
-                R"({"spec":{"decks":[{"level":1,"guns":1},{"level":1,"guns":2}],"tags":["x","x"]}})"))),
-            R"({"f:spec":{"f:decks":{"k:{\"level\":1,\"side\":\"port\"}":{}},)"
-            R"("f:tags":{"v:\"x\"":{}}}})");
+  EXPECT_EQ(
+      text(boat.leaf_set(parse(
+          R"({"spec":{"decks":[{"level":1,"guns":1},{"level":1,"guns":2}],"tags":["x","x"]}})"))),
+      R"({"f:spec":{"f:decks":{"k:{\"level\":1,\"side\":\"port\"}":{}},)"
+      R"("f:tags":{"v:\"x\"":{}}}})");
 }
 
 struct Compared {
@@ -165,7 +167,8 @@ TEST_F(TypedFieldsTest, ComparesBuiltInObjects) {
       {"a map that is one value", R"({"spec":{"selector":{"matchLabels":{"a":"b"}}}})",
        R"({"spec":{"selector":{"matchLabels":{"a":"c"}}}})", R"({"f:spec":{"f:selector":{}}})",
        "{}"},
-      {"a set", R"({"metadata":{"finalizers":["a","b"]}})", R"({"metadata":{"finalizers":["b","c"]}})",
+      {"a set", R"({"metadata":{"finalizers":["a","b"]}})",
+       R"({"metadata":{"finalizers":["b","c"]}})",
        R"({"f:metadata":{"f:finalizers":{"v:\"c\"":{}}}})",
        R"({"f:metadata":{"f:finalizers":{"v:\"a\"":{}}}})"},
       {"free form", R"({"status":{"a":{"b":1}}})", R"({"status":{"a":{"c":1}}})",
@@ -240,8 +243,8 @@ TEST_F(TypedFieldsTest, MergesAConfiguration) {
       {"live ones that stand twice are replaced by one", R"({"spec":{"tags":["a","a","b"]}})",
        R"({"spec":{"tags":["a"]}})", R"({"spec":{"tags":["a","b"]}})"},
       {"empty over nothing", R"({"spec":{}})", R"({"spec":{"map":{}}})", R"({"spec":{"map":{}}})"},
-      {"empty over something keeps it", R"({"spec":{"map":{"m":{"q":1}}}})", R"({"spec":{"map":{}}})",
-       R"({"spec":{"map":{"m":{"q":1}}}})"},
+      {"empty over something keeps it", R"({"spec":{"map":{"m":{"q":1}}}})",
+       R"({"spec":{"map":{}}})", R"({"spec":{"map":{"m":{"q":1}}}})"},
       {"another shape", R"({"spec":{"any":{"p":{"a":1}}}})", R"({"spec":{"any":{"p":[1]}}})",
        R"({"spec":{"any":{"p":[1]}}})"},
   };
@@ -261,8 +264,8 @@ TEST_F(TypedFieldsTest, TakesFieldsOut) {
       {"a field of an item", R"({"spec":{"decks":[{"level":1,"guns":2},{"level":2,"guns":2}]}})",
        R"({"f:spec":{"f:decks":{"k:{\"level\":1,\"side\":\"port\"}":{"f:guns":{}}}}})",
        R"({"spec":{"decks":[{"level":1},{"level":2,"guns":2}]}})"},
-      {"what is left empty goes", R"({"spec":{"tags":["x"],"crew":1}})",
-       R"({"f:spec":{"f:tags":{"v:\"x\"":{}}}})", R"({"spec":{"crew":1}})"},
+      {"what is emptied stays as null", R"({"spec":{"tags":["x"],"crew":1}})",
+       R"({"f:spec":{"f:tags":{"v:\"x\"":{}}}})", R"({"spec":{"tags":null,"crew":1}})"},
       {"nothing", R"({"spec":{"crew":1}})", "{}", R"({"spec":{"crew":1}})"},
   };
   for (const Merged& c : cases) {
@@ -275,7 +278,8 @@ TEST_F(TypedFieldsTest, TakesFieldsOut) {
 TEST_F(TypedFieldsTest, SaysWhatCannotBeApplied) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"spec":{"foo":1}})", ".spec.foo: field not declared in schema"},
-      {R"({"spec":{"replicas":"x"}})", ".spec.replicas: expected numeric (int or float), got string"},
+      {R"({"spec":{"replicas":"x"}})",
+       ".spec.replicas: expected numeric (int or float), got string"},
       {R"({"metadata":{"labels":{"a":1}}})",
        ".metadata.labels.a: expected string, got &value.valueUnstructured{Value:1}"},
       {R"({"metadata":{"labels":"x"}})", ".metadata.labels: expected map, got &{x}"},

@@ -124,8 +124,7 @@ std::optional<json::value> Typed::key_default(const std::string& name) const {
 Result<PathElement> Typed::element_of(const json::value& item) const {
   if (schema_->list_type == ListType::kSet) {
     if (item.is_object()) {
-      return fail(Code::kInvalid,
-                  "associative list without keys has an element that's a map type");
+      return fail(Code::kInvalid, "associative list without keys has an element that's a map type");
     }
     if (item.is_array()) {
       return fail(Code::kInvalid, "not supported: associative list with lists as elements");

@@ -19,7 +19,7 @@ def test_another_user_needs_a_token(skiff):
         return subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "curl", "-s", "-o", "/dev/null",
                                "-w", "%{http_code}", *more, f"http://127.0.0.1:{skiff.http}/api/v1/pods"],
                               capture_output=True, text=True).stdout
-    assert as_nobody() == "401"
+    assert as_nobody() == "403"
     assert as_nobody("-H", f"Authorization: Bearer {skiff.token()}") == "200"
     assert as_nobody("-H", "Authorization: Bearer wrong") == "401"
 
@@ -28,7 +28,7 @@ def test_https_takes_tokens_and_certificates_only(skiff):
     def curl(*more):
         return subprocess.run(["curl", "-s", "-k", "-o", "/dev/null", "-w", "%{http_code}", *more,
                                f"https://127.0.0.1:{skiff.https}/api/v1/pods"], capture_output=True, text=True).stdout
-    assert curl() == "401"
+    assert curl() == "403"
     assert curl("-H", f"Authorization: Bearer {skiff.token()}") == "200"
     assert curl("-u", f"any:{skiff.token()}") == "200"
     assert skiff.kubectl("get", "pods").returncode == 0  # by client certificate
@@ -46,7 +46,7 @@ def test_health_is_open_and_token_in_address_signs_a_browser_in(skiff):
 def test_no_local_trust():
     server = Skiff("--no-local-trust").start()
     try:
-        assert server.request("GET", "/api/v1/pods")[0] == 401
+        assert server.request("GET", "/api/v1/pods")[0] == 403
         assert server.request("GET", "/api/v1/pods", token=server.token())[0] == 200
     finally:
         server.stop()

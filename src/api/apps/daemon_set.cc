@@ -25,6 +25,10 @@ const json::value& at(const json::value& object, Path path) {
 }
 
 void set_defaults(json::value& object) {
+  // Written by whoever writes the object, counted by the server.
+  if (object.is_object() && annotation(object, kTemplateGeneration).empty()) {
+    json::set(object, {"metadata", "annotations", kTemplateGeneration}, "0");
+  }
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
@@ -53,8 +57,10 @@ std::int64_t template_generation(const json::value& object) {
   return n;
 }
 
-void prepare(json::value& object, const json::value* old) {
+void prepare(json::value& object, const Admission& context) {
+  const json::value* old = context.old;
   std::int64_t generation = 1;
+  if (context.subresource == "status") return;
   if (old == nullptr) {
     generation = std::max<std::int64_t>(1, template_generation(object));
   } else {
@@ -148,8 +154,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
 
 json::array cells(const json::value& object, std::int64_t now_s) {
   const json::value& pod = at(object, {"spec", "template", "spec"});
-  const std::string nodes =
-      LabelSelector::from_map(json::get_object(pod, {"nodeSelector"})).text();
+  const std::string nodes = LabelSelector::from_map(json::get_object(pod, {"nodeSelector"})).text();
   return {count(object, {"status", "desiredNumberScheduled"}),
           count(object, {"status", "currentNumberScheduled"}),
           count(object, {"status", "numberReady"}),
@@ -168,10 +173,12 @@ std::vector<Column> columns() {
   return {
       {"Desired", "integer", "", 0,
        "The total number of nodes that should be running the daemon pod (including nodes correctly "
-       "running the daemon pod)." + docs},
+       "running the daemon pod)." +
+           docs},
       {"Current", "integer", "", 0,
        "The number of nodes that are running at least 1 daemon pod and are supposed to run the "
-       "daemon pod." + docs},
+       "daemon pod." +
+           docs},
       {"Ready", "integer", "", 0,
        "The number of nodes that should be running the daemon pod and have one or more of the "
        "daemon pod running and ready."},

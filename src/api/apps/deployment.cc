@@ -87,11 +87,11 @@ void check_strategy(const json::value& object, Causes& out) {
 void check_status(const json::value& object, const json::value& old, Causes& out) {
   static const json::value kNothing;
   const json::value* status = json::find(object, {"status"});
-  check_counts(status == nullptr ? kNothing : *status, "status",
-               {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas",
-                "availableReplicas", "unavailableReplicas", "terminatingReplicas",
-                "collisionCount"},
-               out);
+  check_counts(
+      status == nullptr ? kNothing : *status, "status",
+      {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+       "unavailableReplicas", "terminatingReplicas", "collisionCount"},
+      out);
   check_bounded(object, {"updatedReplicas", "readyReplicas", "availableReplicas"}, "replicas",
                 "cannot be greater than status.replicas", out);
   check_bounded(object, {"availableReplicas"}, "readyReplicas",
@@ -111,8 +111,8 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   check_owned_selector(object, "deployment", out);
   check_owned_template(object, "ReplicaSet", "invalid label selector", out);
   check_strategy(object, out);
-  check_counts(*spec, "spec", {"minReadySeconds", "revisionHistoryLimit",
-                               "progressDeadlineSeconds"}, out);
+  check_counts(*spec, "spec",
+               {"minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"}, out);
   const auto deadline = json::get_int(*spec, {"progressDeadlineSeconds"});
   if (deadline && *deadline <= count(*spec, {"minReadySeconds"})) {
     out.push_back(schema::invalid("spec.progressDeadlineSeconds", *deadline,

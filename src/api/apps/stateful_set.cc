@@ -35,7 +35,8 @@ void default_claims(json::object& spec) {
       default_text(*inner, "volumeMode", "Filesystem");
       object_in(*inner, "resources");
     }
-    if (json::object* status = object_in(*claim, "status")) default_text(*status, "phase", "Pending");
+    if (json::object* status = object_in(*claim, "status"))
+      default_text(*status, "phase", "Pending");
   }
 }
 
@@ -108,7 +109,8 @@ void check_claims(const json::value& spec, Causes& out) {
     }
     for (const json::value& mode : modes) {
       const std::string_view text = mode.is_string() ? json::view(mode.get_string()) : "";
-      if (!is_one_of(text, {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"})) {
+      if (!is_one_of(text,
+                     {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"})) {
         out.push_back(schema::unsupported(
             modes_path, mode,
             {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}));
@@ -134,9 +136,9 @@ json::value template_to_check(const json::value& spec) {
   for (const json::value& claim : claims) {
     const std::string_view name = json::get_string(claim, {"metadata", "name"});
     names.insert(name);
-    volumes.emplace_back(json::object{
-        {"name", json::string(name)},
-        {"persistentVolumeClaim", json::object{{"claimName", json::string(name)}}}});
+    volumes.emplace_back(
+        json::object{{"name", json::string(name)},
+                     {"persistentVolumeClaim", json::object{{"claimName", json::string(name)}}}});
   }
   for (const json::value& volume : json::get_array(spec, {"template", "spec", "volumes"})) {
     if (!names.contains(json::get_string(volume, {"name"}))) volumes.push_back(volume);
@@ -217,7 +219,8 @@ void check_status(const json::value& object, const json::value& old, Causes& out
                {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas",
                 "availableReplicas", "observedGeneration", "collisionCount"},
                out);
-  check_bounded(object, {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"},
+  check_bounded(object,
+                {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"},
                 "replicas", "cannot be greater than status.replicas", out);
   check_bounded(object, {"availableReplicas"}, "readyReplicas",
                 "cannot be greater than status.readyReplicas", out);

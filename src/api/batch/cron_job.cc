@@ -59,17 +59,16 @@ void check_schedule(const json::value& spec, const json::value* old, Causes& out
         schema::invalid("spec.schedule", shown,
                         "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
   } else if (json::find(spec, {"timeZone"}) != nullptr) {
-    out.push_back(
-        schema::invalid("spec.schedule", shown,
-                        "cannot use both timeZone field and TZ or CRON_TZ in schedule"));
+    out.push_back(schema::invalid("spec.schedule", shown,
+                                  "cannot use both timeZone field and TZ or CRON_TZ in schedule"));
   }
 }
 
 bool fit_for_zone(std::string_view part) {
   constexpr std::size_t kMostBytes = 14;
   const auto fine = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           c == '.' || c == '-' || c == '_' || c == '+';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '-' || c == '_' || c == '+';
   };
   return part != "." && part != ".." && !part.starts_with('-') && !part.empty() &&
          part.size() <= kMostBytes && std::ranges::all_of(part, fine);
@@ -153,7 +152,9 @@ json::array cells(const json::value& object, std::int64_t now_s) {
   const auto last = time_at(object, {"status", "lastScheduleTime"});
   return {json::string(json::get_string(object, {"spec", "schedule"})),
           json::string(or_none(json::get_string(object, {"spec", "timeZone"}))),
-          !suspend ? "<unset>" : *suspend ? "True" : "False",
+          !suspend   ? "<unset>"
+          : *suspend ? "True"
+                     : "False",
           json::get_array(object, {"status", "active"}).size(),
           json::string(last ? age_cell(last, now_s) : "<none>"),
           json::string(age_cell(object, now_s)),

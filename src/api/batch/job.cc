@@ -50,7 +50,8 @@ void set_defaults(json::value& object) {
     default_int(*spec, "completions", 1);
   }
   default_int(*spec, "parallelism", 1);
-  default_int(*spec, "backoffLimit", given(object, {"spec", "backoffLimitPerIndex"}) ? INT32_MAX : 6);
+  default_int(*spec, "backoffLimit",
+              given(object, {"spec", "backoffLimitPerIndex"}) ? INT32_MAX : 6);
   default_text(*spec, "completionMode", "NonIndexed");
   json::value& suspend = (*spec)["suspend"];
   if (suspend.is_null()) suspend = false;
@@ -58,8 +59,7 @@ void set_defaults(json::value& object) {
   if (manual.is_null()) manual = false;
   json::value& replacement = (*spec)["podReplacementPolicy"];
   if (replacement.is_null()) {
-    replacement =
-        given(object, {"spec", "podFailurePolicy"}) ? "Failed" : "TerminatingOrFailed";
+    replacement = given(object, {"spec", "podFailurePolicy"}) ? "Failed" : "TerminatingOrFailed";
   }
   default_job_spec(*spec);
   default_labels(*root, object);
@@ -82,8 +82,8 @@ void generate_selector(json::value& object) {
   wanted->emplace(kUidLabel, uid);
 }
 
-void prepare(json::value& object, const json::value* old) {
-  if (old != nullptr) return;
+void prepare(json::value& object, const Admission& context) {
+  if (context.old != nullptr) return;
   if (json::get_bool(object, {"spec", "manualSelector"}).value_or(false)) return;
   generate_selector(object);
   if (json::object* root = object.if_object()) default_labels(*root, object);
@@ -180,7 +180,8 @@ void allow_scheduling(const json::value& pod, json::value& old) {
   take(affinity, at(now, {"affinity"}), "nodeAffinity");
   if (affinity.empty() && json::find(now, {"affinity"}) == nullptr) spec.erase("affinity");
   json::object& metadata = json::make_object(old, {"metadata"});
-  for (const std::string_view key : {"labels", "annotations"}) take(metadata, at(pod, {"metadata"}), key);
+  for (const std::string_view key : {"labels", "annotations"})
+    take(metadata, at(pod, {"metadata"}), key);
 }
 
 void check_update(const json::value& job, const json::value& old, Causes& out) {
@@ -267,6 +268,11 @@ std::string duration_cell(const json::value& job, std::int64_t now_s) {
   return age(Duration(end.value_or(Time(std::chrono::seconds(now_s))) - *start));
 }
 
+std::optional<std::string> field_text(const json::value& job, std::string_view path) {
+  if (path != "status.successful") return std::nullopt;
+  return std::to_string(count(job, {"status", "succeeded"}));
+}
+
 json::array cells(const json::value& job, std::int64_t now_s) {
   const json::value& pod = at(job, {"spec", "template", "spec"});
   return {json::string(status_cell(job)),
@@ -281,32 +287,33 @@ json::array cells(const json::value& job, std::int64_t now_s) {
 }  // namespace
 
 Kind job_kind() {
-  return {.resource = {"batch", "v1", "jobs", "Job", true},
-          .singular = "job",
-          .categories = {"all"},
-          .has_status = true,
-          .schema = "io.k8s.api.batch.v1.Job",
-          .columns =
-              {{"Status", "string", "", 0, "Status of the job."},
-               {"Completions", "string", "", 0,
-                "The number of pods which reached phase Succeeded. The value increases "
-                "monotonically for a given spec. However, it may decrease in reaction to scale "
-                "down of elastic indexed jobs."},
-               {"Duration", "string", "", 0, "Time required to complete the job."},
-               {"Age", "string", "", 0, std::string(kAgeHelp)},
-               {"Containers", "string", "", 1, std::string(kContainersHelp)},
-               {"Images", "string", "", 1, std::string(kImagesHelp)},
-               {"Selector", "string", "", 1,
-                "A label query over pods that should match the pod count. Normally, the system "
-                "sets this field for you. More info: "
-                "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"
-                "#label-selectors"}},
-          .selectable = {"status.successful"},
-          .set_defaults = set_defaults,
-          .prepare = prepare,
-          .validate = validate,
-          .warnings = warnings,
-          .cells = cells};
+  return {
+      .resource = {"batch", "v1", "jobs", "Job", true},
+      .singular = "job",
+      .categories = {"all"},
+      .has_status = true,
+      .schema = "io.k8s.api.batch.v1.Job",
+      .columns = {{"Status", "string", "", 0, "Status of the job."},
+                  {"Completions", "string", "", 0,
+                   "The number of pods which reached phase Succeeded. The value increases "
+                   "monotonically for a given spec. However, it may decrease in reaction to scale "
+                   "down of elastic indexed jobs."},
+                  {"Duration", "string", "", 0, "Time required to complete the job."},
+                  {"Age", "string", "", 0, std::string(kAgeHelp)},
+                  {"Containers", "string", "", 1, std::string(kContainersHelp)},
+                  {"Images", "string", "", 1, std::string(kImagesHelp)},
+                  {"Selector", "string", "", 1,
+                   "A label query over pods that should match the pod count. Normally, the system "
+                   "sets this field for you. More info: "
+                   "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"
+                   "#label-selectors"}},
+      .selectable = {"status.successful"},
+      .set_defaults = set_defaults,
+      .prepare = prepare,
+      .validate = validate,
+      .warnings = warnings,
+      .field_text = field_text,
+      .cells = cells};
 }
 
 std::vector<Kind> batch_kinds() { return {job_kind(), cron_job_kind()}; }

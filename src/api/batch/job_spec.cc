@@ -16,8 +16,8 @@ namespace {
 
 using schema::child;
 
-constexpr std::int64_t kMostIndexed = 100'000;    // completions that can be tracked one by one
-constexpr std::int64_t kMostParallel = 10'000;    // at once, above that many completions
+constexpr std::int64_t kMostIndexed = 100'000;  // completions that can be tracked one by one
+constexpr std::int64_t kMostParallel = 10'000;  // at once, above that many completions
 constexpr std::size_t kMostRules = 20, kMostExitCodes = 255, kMostPatterns = 20;
 constexpr std::size_t kManagedByBytes = 63, kIndexesBytes = 64 * 1024;
 
@@ -36,13 +36,12 @@ void check_indexed(const json::value& spec, std::string_view path, Causes& out) 
   const std::string parallel_path = child(path, "parallelism");
   const std::string failed_path = child(path, "maxFailedIndexes");
   if (!completions) {
-    out.push_back(
-        schema::required(child(path, "completions"), "when completion mode is Indexed"));
+    out.push_back(schema::required(child(path, "completions"), "when completion mode is Indexed"));
   }
   if (parallelism && *parallelism > kMostIndexed) {
-    out.push_back(schema::invalid(
-        parallel_path, *parallelism,
-        "must be less than or equal to 100000 when completion mode is Indexed"));
+    out.push_back(
+        schema::invalid(parallel_path, *parallelism,
+                        "must be less than or equal to 100000 when completion mode is Indexed"));
   }
   if (completions && failed && *failed > *completions) {
     out.push_back(
@@ -86,11 +85,9 @@ void check_exit_codes(const json::value& codes, const std::string& path,
                       const std::set<std::string_view>& containers, Causes& out) {
   const std::string_view op = json::get_string(codes, {"operator"});
   if (op.empty()) {
-    out.push_back(
-        schema::required(child(path, "operator"), R"(valid values: ["In" "NotIn"])"));
+    out.push_back(schema::required(child(path, "operator"), R"(valid values: ["In" "NotIn"])"));
   } else if (op != "In" && op != "NotIn") {
-    out.push_back(
-        schema::unsupported(child(path, "operator"), json::string(op), {"In", "NotIn"}));
+    out.push_back(schema::unsupported(child(path, "operator"), json::string(op), {"In", "NotIn"}));
   }
   const std::string_view name = json::get_string(codes, {"containerName"});
   if (given(codes, "containerName") && !containers.contains(name)) {
@@ -111,8 +108,7 @@ void check_exit_codes(const json::value& codes, const std::string& path,
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::int64_t n = json::get_int(values[i], {}).value_or(0);
     if (op == "In" && n == 0) {
-      out.push_back(
-          schema::invalid(child(values_path, i), n, "must not be 0 for the In operator"));
+      out.push_back(schema::invalid(child(values_path, i), n, "must not be 0 for the In operator"));
     }
     if (!seen.insert(n).second) out.push_back(schema::duplicate(child(values_path, i), n));
     ordered = ordered && (i == 0 || json::get_int(values[i - 1], {}).value_or(0) <= n);
@@ -132,8 +128,8 @@ void check_conditions(const json::array& patterns, const std::string& path, Caus
     }
     const std::string_view status = json::get_string(patterns[i], {"status"});
     if (status.empty()) {
-      out.push_back(schema::required(child(at, "status"),
-                                     R"(valid values: ["False" "True" "Unknown"])"));
+      out.push_back(
+          schema::required(child(at, "status"), R"(valid values: ["False" "True" "Unknown"])"));
     } else if (!is_one_of(status, {"False", "True", "Unknown"})) {
       out.push_back(schema::unsupported(child(at, "status"), json::string(status),
                                         {"False", "True", "Unknown"}));
@@ -150,12 +146,12 @@ void check_failure_rule(const json::value& spec, const json::value& rule, const 
         schema::required(at, R"(valid values: ["Count" "FailIndex" "FailJob" "Ignore"])"));
   } else if (action == "FailIndex") {
     if (!given(spec, "backoffLimitPerIndex")) {
-      out.push_back(schema::invalid(at, json::string(action),
-                                    "requires the backoffLimitPerIndex to be set"));
+      out.push_back(
+          schema::invalid(at, json::string(action), "requires the backoffLimitPerIndex to be set"));
     }
   } else if (!is_one_of(action, {"Count", "FailJob", "Ignore"})) {
-    out.push_back(schema::unsupported(at, json::string(action),
-                                      {"Count", "FailIndex", "FailJob", "Ignore"}));
+    out.push_back(
+        schema::unsupported(at, json::string(action), {"Count", "FailIndex", "FailJob", "Ignore"}));
   }
   const bool by_code = given(rule, "onExitCodes");
   const json::array& conditions = json::get_array(rule, {"onPodConditions"});
@@ -330,8 +326,7 @@ void check_job_policies(const json::value& spec, std::string_view path, Causes& 
   if (given(spec, "podFailurePolicy")) {
     out.push_back(schema::unsupported(at, json::string(policy), {"Failed"}));
   } else if (policy != "TerminatingOrFailed") {
-    out.push_back(
-        schema::unsupported(at, json::string(policy), {"Failed", "TerminatingOrFailed"}));
+    out.push_back(schema::unsupported(at, json::string(policy), {"Failed", "TerminatingOrFailed"}));
   }
 }
 

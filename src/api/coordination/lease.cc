@@ -1,16 +1,26 @@
 #include "api/coordination/lease.h"
 
+#include "api/cells.h"
+
 namespace skiff::api {
+namespace {
+
+json::array cells(const json::value& object, std::int64_t now_s) {
+  return {json::string(json::get_string(object, {"spec", "holderIdentity"})),
+          json::string(age_cell(object, now_s))};
+}
+
+}  // namespace
 
 Kind lease_kind() {
   return {.resource = {"coordination.k8s.io", "v1", "leases", "Lease", true},
           .singular = "lease",
           .has_generation = false,
           .schema = "io.k8s.api.coordination.v1.Lease",
-          .columns = {{"Holder", "string", ".spec.holderIdentity"},
-                      {"Age", "date", ".metadata.creationTimestamp"}},
+          .columns = {{"Holder", "string"}, {"Age", "string"}},
           .lazy = true,
-          .unconditional_update = false};
+          .unconditional_update = false,
+          .cells = cells};
 }
 
 }  // namespace skiff::api

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "api/apiextensions/crd.h"
 #include "api/core/config.h"
 #include "api/core/event.h"
 #include "api/core/namespace.h"
@@ -55,8 +54,9 @@ TEST(Service, Defaults) {
   EXPECT_EQ(json::serialize(defaulted(service_kind(),
                                       R"({"spec":{"clusterIP":"None","ports":[{"port":80}]}})")),
             R"({"spec":{"clusterIP":"None","ports":[{"port":80,"protocol":"TCP","targetPort":80}],)"
-            R"("type":"ClusterIP","sessionAffinity":"None","internalTrafficPolicy":"Cluster",)"
-            R"("clusterIPs":["None"]}})");
+            R"("sessionAffinity":"None","type":"ClusterIP","internalTrafficPolicy":"Cluster",)"
+            R"("clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"],)"
+            R"("ipFamilyPolicy":"RequireDualStack"}})");
 }
 
 TEST(Service, Rules) {
@@ -66,17 +66,28 @@ TEST(Service, Rules) {
   EXPECT_EQ(complaints(service_kind(),
                        R"({"spec":{"type":"Best","ports":[{"port":0},{"port":1,"name":"a"},
                            {"port":1,"name":"a","protocol":"X"}]}})"),
-            (Lines{R"(spec.type: Unsupported value: "Best": supported values: "ClusterIP", )"
-                   R"("ExternalName", "LoadBalancer", "NodePort")",
-                   "spec.ports[0].name: Required value",
+            (Lines{"spec.ports[0].name: Required value",
                    "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+                   "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, "
+                   "inclusive",
                    R"(spec.ports[2].name: Duplicate value: "a")",
                    R"(spec.ports[2].protocol: Unsupported value: "X": supported values: "SCTP", )"
-                   R"("TCP", "UDP")"}));
+                   R"("TCP", "UDP")",
+                   R"(spec.type: Unsupported value: "Best": supported values: "ClusterIP", )"
+                   R"("ExternalName", "LoadBalancer", "NodePort")"}));
   const json::value old = parsed(R"({"spec":{"clusterIP":"10.0.0.1"}})");
   EXPECT_EQ(
       complaints(service_kind(), R"({"spec":{"clusterIP":"10.0.0.2","ports":[{"port":1}]}})", &old),
       Lines{R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set)"});
+  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"type":"ExternalName","ports":[]}})"),
+            Lines{"spec.externalName: Required value"});
+  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"clusterIP":"None","sessionAffinity":"Some",
+    "externalTrafficPolicy":"Local","ports":[{"port":1,"nodePort":2}]}})"),
+            (Lines{R"(spec.sessionAffinity: Unsupported value: "Some": supported values: )"
+                   R"("ClientIP", "None")",
+                   "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+                   R"(spec.externalTrafficPolicy: Invalid value: "Local": may only be set for )"
+                   "externally-accessible services"}));
 }
 
 TEST(Service, Cells) {
@@ -148,30 +159,6 @@ TEST(Event, CellsAndRules) {
       Lines{R"(involvedObject.namespace: Invalid value: "b": does not match event.namespace)"});
   EXPECT_EQ(complaints(event_kind(), R"({"metadata":{"namespace":"default"},"involvedObject":{}})"),
             Lines{});
-}
-
-TEST(Crd, DefaultsAndRules) {
-  const std::string good = R"({"metadata":{"name":"boats.sea.org"},"spec":{"group":"sea.org",
-    "scope":"Namespaced","names":{"plural":"boats","kind":"Boat"},"versions":[{"name":"v1",
-    "served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}})";
-  EXPECT_EQ(complaints(crd_kind(), good), Lines{});
-  const json::value crd = defaulted(crd_kind(), good);
-  EXPECT_EQ(json::get_string(crd, {"spec", "names", "singular"}), "boat");
-  EXPECT_EQ(json::get_string(crd, {"spec", "names", "listKind"}), "BoatList");
-  EXPECT_EQ(json::get_string(crd, {"spec", "conversion", "strategy"}), "None");
-  EXPECT_EQ(complaints(crd_kind(), R"({"metadata":{"name":"x"},"spec":{"group":"sea.org",
-    "scope":"Big","names":{"plural":"boats","kind":"Boat"},"versions":[
-    {"name":"v1","schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{}}}}},
-    {"name":"v1"}]}})"),
-            (Lines{R"(metadata.name: Invalid value: "x": must be spec.names.plural+"."+spec.group)",
-                   R"(spec.scope: Unsupported value: "Big": supported values: "Cluster", )"
-                   R"("Namespaced")",
-                   "spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: "
-                   "must not be empty for specified object fields",
-                   "spec.versions[1].schema.openAPIV3Schema: Required value: schemas are required",
-                   R"(spec.versions[1].name: Duplicate value: "v1")",
-                   "spec.versions: Invalid value: 0: must have exactly one version marked as "
-                   "storage version"}));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "api/core/namespace.h"
 
+#include "api/cells.h"
 #include "api/meta.h"
 
 namespace skiff::api {
@@ -7,13 +8,16 @@ namespace {
 
 constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
 
+// Once it is being deleted, an empty list of finalizers means that it may go.
+void prepare(json::value& object, const Admission&) {
+  if (!object.is_object() || deleting(object)) return;
+  json::object& spec = json::make_object(object, {"spec"});
+  const json::value* list = spec.if_contains("finalizers");
+  if (list == nullptr || list->is_null()) spec["finalizers"] = json::array{"kubernetes"};
+}
+
 void set_defaults(json::value& object) {
   if (!object.is_object()) return;
-  // Once it is being deleted, an empty list of finalizers means that it may go.
-  if (!deleting(object)) {
-    json::object& spec = json::make_object(object, {"spec"});
-    if (!spec.contains("finalizers")) spec["finalizers"] = json::array{"kubernetes"};
-  }
   if (const std::string_view n = name(object); !n.empty()) {
     json::set(object, {"metadata", "labels", kNameLabel}, json::string(n));
   }
@@ -22,22 +26,29 @@ void set_defaults(json::value& object) {
   }
 }
 
+json::array cells(const json::value& object, std::int64_t now_s) {
+  return {json::string(json::get_string(object, {"status", "phase"})),
+          json::string(age_cell(object, now_s))};
+}
+
 }  // namespace
 
 Kind namespace_kind() {
   return {.resource = {"", "v1", "namespaces", "Namespace", false},
           .singular = "namespace",
           .short_names = {"ns"},
+          .returns_deleted = true,
           .has_status = true,
           .has_generation = false,
           .subresources = {{"finalize", "Namespace", {"update"}}},
           // Emptying the whole list of namespaces by one request is not offered, as in Kubernetes.
           .verbs = {"create", "delete", "get", "list", "patch", "update", "watch"},
           .schema = "io.k8s.api.core.v1.Namespace",
-          .columns = {{"Status", "string", ".status.phase"},
-                      {"Age", "date", ".metadata.creationTimestamp"}},
+          .columns = {{"Status", "string"}, {"Age", "string"}},
           .selectable = {"status.phase"},
-          .set_defaults = set_defaults};
+          .set_defaults = set_defaults,
+          .prepare = prepare,
+          .cells = cells};
 }
 
 }  // namespace skiff::api

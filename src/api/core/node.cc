@@ -61,6 +61,21 @@ void set_defaults(json::value& object) {
   json::set(object, {"status", "allocatable"}, std::move(copy));
 }
 
+// The old field and the first of the new list are the same block.
+void set_blocks(json::value& object) {
+  const std::string one(json::get_string(object, {"spec", "podCIDR"}));
+  const json::array& all = json::get_array(object, {"spec", "podCIDRs"});
+  if (!one.empty() && all.empty()) {
+    json::set(object, {"spec", "podCIDRs"}, json::array{json::string(one)});
+  }
+}
+
+void set_all_defaults(json::value& object) {
+  if (!object.is_object()) return;
+  set_defaults(object);
+  set_blocks(object);
+}
+
 }  // namespace
 
 Kind node_kind() {
@@ -80,7 +95,7 @@ Kind node_kind() {
                       {"Kernel-Version", "string", "", 1},
                       {"Container-Runtime", "string", "", 1}},
           .selectable = {"spec.unschedulable"},
-          .set_defaults = set_defaults,
+          .set_defaults = set_all_defaults,
           .cells = cells};
 }
 

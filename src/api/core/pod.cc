@@ -1,31 +1,72 @@
 #include "api/core/pod.h"
 
+#include <algorithm>
+
 #include "api/meta.h"
+#include "schema/causes.h"
 
 namespace skiff::api {
 namespace {
 
 void set_defaults(json::value& object) {
   if (!object.is_object()) return;
-  default_pod_spec(json::make_object(object, {"spec"}));
+  json::object& spec = json::make_object(object, {"spec"});
+  default_pod_spec(spec);
+  default_pod_only(spec);
   json::object& status = json::make_object(object, {"status"});
   status.emplace("phase", "Pending");
   status.emplace("qosClass", json::string(qos_class(object.get_object().at("spec"))));
+}
+
+// A debugger that was put into a pod stays as it is.
+std::vector<Cause> validate_ephemeral(const json::value& object, const json::value& old) {
+  std::vector<Cause> out;
+  const json::array& now = json::get_array(object, {"spec", "ephemeralContainers"});
+  for (const json::value& before : json::get_array(old, {"spec", "ephemeralContainers"})) {
+    const std::string name(json::get_string(before, {"name"}));
+    const auto same = [&](const json::value& c) { return json::get_string(c, {"name"}) == name; };
+    const auto found = std::find_if(now.begin(), now.end(), same);
+    if (found != now.end() && *found == before) continue;
+    out.push_back({.field = "spec.ephemeralContainers",
+                   .reason = "FieldValueForbidden",
+                   .message = "Forbidden: existing ephemeral containers \"" + name +
+                              "\" may not be " + (found == now.end() ? "removed" : "changed") +
+                              "\n"});
+  }
+  return out;
 }
 
 std::vector<Cause> validate(const json::value& object, const Admission& context) {
   static const json::value kNothing = json::object();
   const json::value* spec = json::find(object, {"spec"});
   if (spec == nullptr) spec = &kNothing;
-  if (context.old == nullptr) return validate_pod_spec(*spec, "spec");
+  if (context.subresource == "ephemeralcontainers") {
+    return validate_ephemeral(object, *context.old);
+  }
+  if (context.subresource == "resize") return validate_pod(object);
   // Sub-resources change what a plain update may not: binding sets the node.
   if (!context.subresource.empty()) return {};
-  const json::value* old_spec = json::find(*context.old, {"spec"});
-  std::vector<Cause> out = validate_pod_spec(*spec, "spec");
-  if (old_spec != nullptr) {
+  const json::value* old_spec =
+      context.old == nullptr ? nullptr : json::find(*context.old, {"spec"});
+  std::vector<Cause> out = validate_pod(object);
+  if (context.old == nullptr) {
+    if (!json::get_array(*spec, {"ephemeralContainers"}).empty()) {
+      out.push_back(schema::forbidden("spec.ephemeralContainers", "cannot be set on create"));
+    }
+    if (!json::get_string(*spec, {"nodeName"}).empty() &&
+        !json::get_array(*spec, {"schedulingGates"}).empty()) {
+      out.push_back(schema::forbidden("spec.nodeName",
+                                      "cannot be set until all schedulingGates have been cleared"));
+    }
+  } else if (old_spec != nullptr) {
     for (Cause& cause : validate_pod_update(*spec, *old_spec)) out.push_back(std::move(cause));
   }
   return out;
+}
+
+std::optional<std::string> field_text(const json::value& object, std::string_view path) {
+  if (path != "spec.hostNetwork") return std::nullopt;
+  return json::get_bool(object, {"spec", "hostNetwork"}).value_or(false) ? "true" : "false";
 }
 
 }  // namespace
@@ -36,7 +77,11 @@ Kind pod_kind() {
           .short_names = {"po"},
           .categories = {"all"},
           .has_status = true,
-          .subresources = {{"binding", "Binding", {"create"}}, {"log", "Pod", {"get"}}},
+          .subresources = {{"binding", "Binding", {"create"}},
+                           {"ephemeralcontainers", "Pod", {"get", "patch", "update"}},
+                           {"eviction", "Eviction", {"create"}, "policy", "v1"},
+                           {"log", "Pod", {"get"}},
+                           {"resize", "Pod", {"get", "patch", "update"}}},
           .schema = "io.k8s.api.core.v1.Pod",
           .columns = {{"Ready", "string"},
                       {"Status", "string"},
@@ -51,6 +96,7 @@ Kind pod_kind() {
                          "status.podIP", "status.podIPs", "status.nominatedNodeName"},
           .set_defaults = set_defaults,
           .validate = validate,
+          .field_text = field_text,
           .cells = pod_cells};
 }
 

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "api/core/pod.h"
+#include "api/rules.h"
 #include "base/quantity.h"
 
 namespace skiff::api {
@@ -9,41 +10,11 @@ namespace {
 constexpr std::array<std::string_view, 3> kContainerLists{"containers", "initContainers",
                                                           "ephemeralContainers"};
 
-void put(json::object& o, std::string_view key, json::value value) {
-  o.emplace(key, std::move(value));
-}
-
-// Runs `f` on every object of the list under `key`.
-template <class F>
-void each(json::object& o, std::string_view key, F f) {
-  json::value* list = o.if_contains(key);
-  if (list == nullptr || !list->is_array()) return;
-  for (json::value& item : list->get_array()) {
-    if (json::object* inner = item.if_object()) f(*inner);
-  }
-}
-
-json::object* object_in(json::object& o, std::string_view key) {
-  json::value* v = o.if_contains(key);
-  return v == nullptr ? nullptr : v->if_object();
-}
-
-// Quantities are stored in their canonical form, so that equal ones look equal.
-void canonical(json::object& amounts) {
-  for (auto& member : amounts) {
-    const Result<Quantity> q = Quantity::from_json(member.value());
-    if (q) member.value() = q->text();
-  }
-}
-
-void default_resources(json::object& container) {
-  json::value& v = container.emplace("resources", json::object()).first->value();
-  json::object* resources = v.if_object();
-  if (resources == nullptr) return;
-  if (json::object* requests = object_in(*resources, "requests")) canonical(*requests);
-  json::object* limits = object_in(*resources, "limits");
+// A request that is not told is the limit.
+void default_requests(json::object& container) {
+  json::object* resources = object_in(container, "resources");
+  json::object* limits = resources == nullptr ? nullptr : object_in(*resources, "limits");
   if (limits == nullptr || limits->empty()) return;
-  canonical(*limits);
   const json::object copy = *limits;
   json::object& requests = json::make_object(*resources, {"requests"});
   for (const auto& [name, amount] : copy) put(requests, name, amount);
@@ -62,8 +33,7 @@ void default_probe(json::object& container, std::string_view name) {
   }
 }
 
-void default_container(json::object& container, bool host_network) {
-  default_resources(container);
+void default_container(json::object& container) {
   put(container, "terminationMessagePath", "/dev/termination-log");
   put(container, "terminationMessagePolicy", "File");
   const json::value* image = container.if_contains("image");
@@ -71,13 +41,7 @@ void default_container(json::object& container, bool host_network) {
     const std::string_view policy = default_pull_policy(json::view(image->get_string()));
     put(container, "imagePullPolicy", json::string(policy));
   }
-  each(container, "ports", [&](json::object& port) {
-    put(port, "protocol", "TCP");
-    if (const json::value* number = port.if_contains("containerPort"); number && host_network) {
-      const json::value copy = *number;
-      put(port, "hostPort", copy);
-    }
-  });
+  each(container, "ports", [&](json::object& port) { put(port, "protocol", "TCP"); });
   each(container, "env", [](json::object& env) {
     json::object* from = object_in(env, "valueFrom");
     json::object* field = from == nullptr ? nullptr : object_in(*from, "fieldRef");
@@ -137,11 +101,7 @@ std::string_view default_pull_policy(std::string_view image) {
 }
 
 void default_pod_spec(json::object& spec) {
-  const json::value* host = spec.if_contains("hostNetwork");
-  const bool host_network = host != nullptr && host->is_bool() && host->get_bool();
-  for (const std::string_view list : kContainerLists) {
-    each(spec, list, [&](json::object& container) { default_container(container, host_network); });
-  }
+  for (const std::string_view list : kContainerLists) each(spec, list, default_container);
   each(spec, "volumes", default_volume);
   put(spec, "restartPolicy", "Always");
   put(spec, "terminationGracePeriodSeconds", 30);
@@ -149,6 +109,22 @@ void default_pod_spec(json::object& spec) {
   mirror_service_account(spec);
   put(spec, "securityContext", json::object());
   put(spec, "schedulerName", "default-scheduler");
+}
+
+void default_pod_only(json::object& spec) {
+  const json::value* host = spec.if_contains("hostNetwork");
+  const bool host_network = host != nullptr && host->is_bool() && host->get_bool();
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    each(spec, list, [&](json::object& container) {
+      default_requests(container);
+      if (!host_network) return;
+      each(container, "ports", [](json::object& port) {
+        const json::value* number = port.if_contains("containerPort");
+        const json::value copy = number == nullptr ? json::value() : *number;
+        if (!copy.is_null()) put(port, "hostPort", copy);
+      });
+    });
+  }
   put(spec, "enableServiceLinks", true);
 }
 

@@ -11,7 +11,7 @@ namespace skiff::api {
 void default_pod_template(json::object& owner, std::string_view key = "template");
 // `path` is that of the template: "spec.template".
 void check_pod_template(const json::value& pod_template, std::string_view path, Causes& out);
-// For what runs for ever: only restartPolicy Always, and no deadline. `kind` is named in a sentence.
+// For what runs for ever: only restartPolicy Always, and no deadline. `kind` is for the sentence.
 void check_always_running(const json::value& pod_template, std::string_view path,
                           std::string_view kind, Causes& out);
 

@@ -19,7 +19,7 @@ TEST(PodDefaults, AreThoseOfKubernetes) {
     "env":[{"name":"A","value":"1"}],"image":"x:y","name":"c"}],"restartPolicy":"Never"}})");
   pod_kind().set_defaults(pod);
   EXPECT_EQ(pod, parsed(R"({"spec":{"containers":[{"name":"c","image":"x:y","command":["true"],
-    "env":[{"name":"A","value":"1"}],"resources":{},
+    "env":[{"name":"A","value":"1"}],
     "terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File",
     "imagePullPolicy":"IfNotPresent"}],"restartPolicy":"Never","terminationGracePeriodSeconds":30,
     "dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler",
@@ -29,7 +29,7 @@ TEST(PodDefaults, AreThoseOfKubernetes) {
 TEST(PodDefaults, OfContainersAndVolumes) {
   json::value pod = parsed(R"({"spec":{"hostNetwork":true,"serviceAccountName":"sa","containers":[{
     "name":"c","image":"a","ports":[{"containerPort":80}],"livenessProbe":{"httpGet":{"port":1}},
-    "resources":{"limits":{"cpu":0.5,"memory":"1024Mi"},"requests":{"memory":"512Mi"}}}],
+    "resources":{"limits":{"cpu":"500m","memory":"1Gi"},"requests":{"memory":"512Mi"}}}],
     "volumes":[{"name":"a"},{"name":"b","secret":{"secretName":"s"}}]}})");
   pod_kind().set_defaults(pod);
   const json::value& c = pod.at("spec").at("containers").at(0);
@@ -88,10 +88,7 @@ TEST(PodValidation, SaysWhatKubernetesSays) {
       {"no name", R"({"containers":[{"image":"x"}]})", {"spec.containers[0].name: Required value"}},
       {"one name twice",
        R"({"containers":[{"name":"c","image":"x"}],"initContainers":[{"name":"c","image":"x"}]})",
-       {R"(spec.containers[0].name: Duplicate value: "c")"}},
-      {"a space before the image",
-       R"({"containers":[{"name":"c","image":" x"}]})",
-       {R"(spec.containers[0].image: Invalid value: " x": must not have leading or trailing whitespace)"}},
+       {R"(spec.initContainers[0].name: Duplicate value: "c")"}},
       {"an unknown restart policy",
        R"({"containers":[{"name":"c","image":"x"}],"restartPolicy":"Sometimes"})",
        {R"(spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never")"}},
@@ -110,21 +107,20 @@ TEST(PodValidation, SaysWhatKubernetesSays) {
       {"a mount that climbs out",
        R"({"containers":[{"name":"c","image":"x","volumeMounts":[{"name":"v","mountPath":"/a",
           "subPath":"../x"}]}],"volumes":[{"name":"v","emptyDir":{}}]})",
-       {R"(spec.containers[0].volumeMounts[0].subPath: Invalid value: "../x": must not contain '..')"}},
+       {R"(spec.containers[0].volumeMounts.subPath: Invalid value: "../x": must not contain '..')"}},
       {"volumes",
        R"({"containers":[{"name":"c","image":"x"}],"volumes":[{"name":"v","emptyDir":{}},
           {"name":"v","emptyDir":{}},{"name":"w","emptyDir":{},"hostPath":{"path":"/"}}]})",
        {R"(spec.volumes[1].name: Duplicate value: "v")",
-        "spec.volumes[2]: Forbidden: may not specify more than 1 volume type"}},
+        "spec.volumes[2].hostPath: Forbidden: may not specify more than 1 volume type"}},
       {"more wanted than allowed",
        R"({"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"2"},
           "limits":{"cpu":"1"}}}]})",
        {R"(spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1)"}},
       {"a device without a limit",
        R"({"containers":[{"name":"c","image":"x","resources":{"requests":{"nvidia.com/gpu":"1"}}}]})",
-       {"spec.containers[0].resources.limits[nvidia.com/gpu]: Required value: Limit must be set "
-        "for "
-        "non overcommitable resources"}},
+       {"spec.containers[0].resources.limits: Required value: Limit must be set for non "
+        "overcommitable resources"}},
       {"half a device",
        R"({"containers":[{"name":"c","image":"x","resources":{"limits":{"nvidia.com/gpu":"500m"}}}]})",
        {R"(spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "500m": must be an integer)"}},
@@ -136,7 +132,49 @@ TEST(PodValidation, SaysWhatKubernetesSays) {
           {"name":"C","value":"1","valueFrom":{"fieldRef":{"fieldPath":"x"}}}]}]})",
        {R"(spec.containers[0].env[0].name: Invalid value: "A=B": a valid environment variable name must consist only of printable ASCII characters other than '=')",
         "spec.containers[0].env[1].name: Required value",
+        R"(spec.containers[0].env[2].valueFrom.fieldRef.fieldPath: Invalid value: "x": error converting fieldPath: field label not supported: x)",
         R"(spec.containers[0].env[2].valueFrom: Invalid value: "": may not be specified when `value` is not empty)"}},
+      {"probes",
+       R"({"containers":[{"name":"c","image":"x","livenessProbe":{},
+          "readinessProbe":{"exec":{},"tcpSocket":{"port":1},"periodSeconds":-1},
+          "startupProbe":{"httpGet":{"port":0,"scheme":"FTP"},"successThreshold":2}}]})",
+       {"spec.containers[0].livenessProbe: Required value: must specify a handler type",
+        "spec.containers[0].readinessProbe.exec.command: Required value",
+        "spec.containers[0].readinessProbe.tcpSocket: Forbidden: may not specify more than 1 "
+        "handler type",
+        "spec.containers[0].readinessProbe.periodSeconds: Invalid value: -1: must be greater than "
+        "or equal to 0",
+        "spec.containers[0].startupProbe.httpGet.port: Invalid value: 0: must be between 1 and "
+        "65535, inclusive",
+        R"(spec.containers[0].startupProbe.httpGet.scheme: Unsupported value: "FTP": supported values: "HTTP", "HTTPS")",
+        "spec.containers[0].startupProbe.successThreshold: Invalid value: 2: must be 1"}},
+      {"a probe of what must end",
+       R"({"containers":[{"name":"c","image":"x"}],"initContainers":[{"name":"i","image":"x",
+          "livenessProbe":{"exec":{"command":["a"]}}}]})",
+       {"spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers "
+        "without restartPolicy=Always"}},
+      {"security",
+       R"({"containers":[{"name":"c","image":"x","securityContext":{"runAsUser":-1,
+          "privileged":true,"allowPrivilegeEscalation":false}}],
+          "securityContext":{"fsGroup":-2,"seccompProfile":{"type":"Localhost"}}})",
+       {"spec.containers[0].securityContext.runAsUser: Invalid value: -1: must be between 0 and "
+        "2147483647, inclusive",
+        R"(spec.containers[0].securityContext: Invalid value: {"runAsUser":-1,"privileged":true,"allowPrivilegeEscalation":false}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true)",
+        "spec.securityContext.fsGroup: Invalid value: -2: must be between 0 and 2147483647, "
+        "inclusive",
+        "spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when "
+        "seccomp type is Localhost"}},
+      {"placement",
+       R"({"containers":[{"name":"c","image":"x"}],"tolerations":[{"operator":"Equal"},
+          {"key":"a","operator":"Exists","value":"v"}],"affinity":{"nodeAffinity":{
+          "requiredDuringSchedulingIgnoredDuringExecution":{}}},
+          "topologySpreadConstraints":[{"maxSkew":0,"topologyKey":"z"}]})",
+       {"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+        "nodeSelectorTerms: Required value: must have at least one node selector term",
+        "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
+        R"(spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "": supported values: "DoNotSchedule", "ScheduleAnyway")",
+        R"(spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, which means "match all values and all keys")",
+        R"(spec.tolerations[1].operator: Invalid value: "v": value must be empty when `operator` is 'Exists')"}},
       {"a deadline of nothing",
        R"({"containers":[{"name":"c","image":"x"}],"activeDeadlineSeconds":0})",
        {"spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, "
@@ -158,6 +196,7 @@ TEST(PodValidation, OnlySomeFieldsMayChange) {
     const char* name;
     const char* spec;
     bool allowed;
+    const char* why = "Forbidden: pod updates may not change fields other than";
   };
   const Case cases[] = {
       {"nothing", R"({"containers":[{"name":"c","image":"a"}],"nodeName":"n",
@@ -171,7 +210,7 @@ TEST(PodValidation, OnlySomeFieldsMayChange) {
        true},
       {"one toleration less", R"({"containers":[{"name":"c","image":"a"}],"nodeName":"n",
         "schedulingGates":[{"name":"g"}]})",
-       false},
+       false, "Forbidden: existing toleration can not be modified"},
       {"a gate less", R"({"containers":[{"name":"c","image":"a"}],"nodeName":"n",
         "tolerations":[{"key":"x"}]})",
        true},
@@ -180,14 +219,13 @@ TEST(PodValidation, OnlySomeFieldsMayChange) {
        false},
       {"a container more", R"({"containers":[{"name":"c","image":"a"},{"name":"d","image":"a"}],
         "nodeName":"n","tolerations":[{"key":"x"}],"schedulingGates":[{"name":"g"}]})",
-       false},
+       false, "Forbidden: pod updates may not add or remove containers"},
   };
   for (const Case& c : cases) {
     const std::vector<Cause> got = validate_pod_update(parsed(c.spec), old);
     EXPECT_EQ(got.empty(), c.allowed) << c.name;
     if (!got.empty()) {
-      EXPECT_EQ(got[0].field, "spec") << c.name;
-      EXPECT_TRUE(got[0].message.starts_with("Forbidden: pod updates may not change fields other"));
+      EXPECT_TRUE(got[0].message.starts_with(c.why)) << got[0].message;
     }
   }
 }

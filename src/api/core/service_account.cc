@@ -15,9 +15,15 @@ Kind service_account_kind() {
   return {.resource = {"", "v1", "serviceaccounts", "ServiceAccount", true},
           .singular = "serviceaccount",
           .short_names = {"sa"},
+          .returns_deleted = true,
           .has_generation = false,
+          .subresources = {{.name = "token",
+                            .kind = "TokenRequest",
+                            .verbs = {"create"},
+                            .group = "authentication.k8s.io",
+                            .version = "v1"}},
           .schema = "io.k8s.api.core.v1.ServiceAccount",
-          .columns = {{"Secrets", "integer"}, {"Age", "string"}},
+          .columns = {{"Secrets", "string"}, {"Age", "string"}},
           .cells = cells};
 }
 

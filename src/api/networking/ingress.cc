@@ -48,12 +48,13 @@ void check_segment(std::string_view text, const std::string& path, Causes& out) 
   if (text.empty()) {
     out.push_back(schema::required(path));
   } else if (text == "." || text == "..") {
-    out.push_back(schema::invalid(path, json::string(text), "may not be '" + std::string(text) + "'"));
+    out.push_back(
+        schema::invalid(path, json::string(text), "may not be '" + std::string(text) + "'"));
   } else {
     for (const std::string_view bad : {"/", "%"}) {
       if (text.find(bad) == text.npos) continue;
-      out.push_back(schema::invalid(path, json::string(text),
-                                    "may not contain '" + std::string(bad) + "'"));
+      out.push_back(
+          schema::invalid(path, json::string(text), "may not contain '" + std::string(bad) + "'"));
     }
   }
 }
@@ -294,19 +295,19 @@ void check_parameters(const json::value& parameters, Causes& out) {
   const json::value* ns = given(parameters, "namespace");
   if (scope == "Namespace") {
     if (ns == nullptr) {
-      out.push_back(schema::required(child(path, "namespace"),
-                                     "`parameters.scope` is set to 'Namespace'"));
+      out.push_back(
+          schema::required(child(path, "namespace"), "`parameters.scope` is set to 'Namespace'"));
     } else if (const auto bad = names::check_dns1123_label(json::get_string(*ns, {}))) {
       out.push_back(schema::invalid(child(path, "namespace"), *ns, *bad));
     }
   } else if (scope == "Cluster") {
     if (ns != nullptr) {
-      out.push_back(schema::forbidden(child(path, "namespace"),
-                                      "`parameters.scope` is set to 'Cluster'"));
+      out.push_back(
+          schema::forbidden(child(path, "namespace"), "`parameters.scope` is set to 'Cluster'"));
     }
   } else {
-    out.push_back(schema::unsupported(child(path, "scope"), json::string(scope),
-                                      {"Cluster", "Namespace"}));
+    out.push_back(
+        schema::unsupported(child(path, "scope"), json::string(scope), {"Cluster", "Namespace"}));
   }
 }
 

@@ -168,14 +168,14 @@ void check_spec(const json::value& spec, const std::set<std::string>& known, Cau
   }
   const json::array& types = json::get_array(spec, {"policyTypes"});
   if (types.size() > 2) {
-    out.push_back(schema::invalid("spec.policyTypes", types,
-                                  "may not specify more than two policyTypes"));
+    out.push_back(
+        schema::invalid("spec.policyTypes", types, "may not specify more than two policyTypes"));
     return;
   }
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (is_one_of(json::get_string(types[i], {}), {"Ingress", "Egress"})) continue;
-    out.push_back(schema::unsupported(child("spec.policyTypes", i), types[i],
-                                      {"Ingress", "Egress"}));
+    out.push_back(
+        schema::unsupported(child("spec.policyTypes", i), types[i], {"Ingress", "Egress"}));
   }
 }
 
@@ -189,8 +189,7 @@ std::vector<std::pair<std::string, std::string>> blocks(const json::value& objec
       for (std::size_t k = 0; k < peers.size(); ++k) {
         const json::value* block = given(peers[k], "ipBlock");
         if (block == nullptr) continue;
-        const std::string path =
-            fmt::format("spec.{}[{}].{}[{}].ipBlock", d.rules, i, d.peers, k);
+        const std::string path = fmt::format("spec.{}[{}].{}[{}].ipBlock", d.rules, i, d.peers, k);
         out.emplace_back(child(path, "cidr"), json::get_string(*block, {"cidr"}));
         const json::array& except = json::get_array(*block, {"except"});
         for (std::size_t n = 0; n < except.size(); ++n) {
@@ -230,9 +229,10 @@ void warn_of_block(const std::string& path, const std::string& text,
   const std::string length = text.substr(slash + 1);
   const bool mapped = !block->v4 && block->address.v4();
   if (!is_strict_ip(text.substr(0, slash)) || (length.size() > 1 && length[0] == '0') || mapped) {
-    out.push_back(fmt::format("{}: non-standard CIDR value \"{}\" will be considered invalid in a "
-                              "future Kubernetes release: use \"{}\"",
-                              path, text, block->text()));
+    out.push_back(
+        fmt::format("{}: non-standard CIDR value \"{}\" will be considered invalid in a "
+                    "future Kubernetes release: use \"{}\"",
+                    path, text, block->text()));
   }
   const std::string canonical = fmt::format("{}/{}", block->address.text(), block->prefix);
   if (out.size() == before && !block->v4 && canonical != text) {

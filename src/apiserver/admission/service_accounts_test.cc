@@ -126,6 +126,7 @@ TEST_F(ServiceAccounts, The_same_seed_gives_the_same_volume_name) {
 }
 
 TEST_F(ServiceAccounts, A_dry_run_leaves_no_account_behind) {
+  world.call("DELETE", "/api/v1/namespaces/default/serviceaccounts/default");
   const auto answer = world.call("POST", World::pods("?dryRun=All"), world.pod("p"));
   EXPECT_EQ(answer.first, 201);
   EXPECT_TRUE(world.get("serviceaccounts", "default", "default").is_null());

@@ -36,15 +36,11 @@ Result<json::value> parse(std::string_view text, std::vector<std::string>& doubl
 }  // namespace
 
 Result<void> read_patch_options(const http::Url& url, WriteRequest& write) {
-  const auto force = url.param("force");
-  if (write.patch != PatchType::kApply) {
-    if (!force) return {};
-    return std::unexpected(
-        bad_options(forbidden_value("force", "may not be specified for non-apply patch")));
-  }
+  if (write.patch != PatchType::kApply) return {};
   if (url.param("fieldManager").value_or("").empty()) {
     return std::unexpected(bad_options(required("fieldManager", "is required for apply patch")));
   }
+  const auto force = url.param("force");
   write.force = force && lower(*force) != "false" && *force != "0";
   return {};
 }

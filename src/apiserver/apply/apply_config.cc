@@ -35,9 +35,9 @@ Error conflict_error(const FieldWriter& writer, const std::vector<Conflict>& con
   std::string list, only;
   for (const Conflict& conflict : conflicts) {
     // A scale has owners of its own, in its own version.
-    const std::string owner = describe(
-        *conflict.owner,
-        writer.subresource == "scale" ? "autoscaling/v1" : conflict.owner->api_version);
+    const std::string owner =
+        describe(*conflict.owner,
+                 writer.subresource == "scale" ? "autoscaling/v1" : conflict.owner->api_version);
     if (!list.empty()) list += '\n';
     list += fmt::format("conflicts with {}:", owner);
     conflict.fields.each([&](const FieldSet::Path& path) {
@@ -50,9 +50,8 @@ Error conflict_error(const FieldWriter& writer, const std::vector<Conflict>& con
     });
   }
   const std::size_t count = error.causes.size();
-  error.message = count == 1
-                      ? fmt::format("Apply failed with 1 conflict: {}", only)
-                      : fmt::format("Apply failed with {} conflicts: {}", count, list);
+  error.message = count == 1 ? fmt::format("Apply failed with 1 conflict: {}", only)
+                             : fmt::format("Apply failed with {} conflicts: {}", count, list);
   return error;
 }
 
@@ -91,6 +90,31 @@ json::value prune(const TypedFields& typed, const json::value& merged, const Man
   return pruned.is_null() ? json::value(json::object()) : pruned;
 }
 
+bool has_nulls(const json::value& v) {
+  if (const json::object* o = v.if_object()) {
+    return std::ranges::any_of(*o, [](const auto& m) { return has_nulls(m.value()); });
+  }
+  if (const json::array* a = v.if_array()) return std::ranges::any_of(*a, has_nulls);
+  return v.is_null();
+}
+
+// What pruning has emptied goes, once nobody needs to know any more that it was not taken out.
+void drop_nulls(json::value& v) {
+  if (json::array* a = v.if_array()) {
+    for (json::value& item : *a) drop_nulls(item);
+    a->erase(std::remove_if(a->begin(), a->end(), [](const auto& i) { return i.is_null(); }),
+             a->end());
+  }
+  json::object* o = v.if_object();
+  if (o == nullptr) return;
+  std::vector<std::string> gone;
+  for (auto& member : *o) {
+    drop_nulls(member.value());
+    if (member.value().is_null()) gone.emplace_back(member.key());
+  }
+  for (const std::string& key : gone) o->stable_erase(o->find(key));
+}
+
 class Apply {
  public:
   Apply(const SchemaGate& gate, const FieldWriter& writer, const json::value* old)
@@ -104,7 +128,9 @@ class Apply {
     live_.get_object()["kind"] = writer.kind.resource().kind;
   }
 
-  Result<json::value> run(const json::value& config, bool force) {
+  // `said` is the configuration before that was left out of it which this path does not set: to
+  // the real server who says something new there has changed something.
+  Result<json::value> run(const json::value& config, const json::value& said, bool force) {
     auto managed = Managed::decode(stored_);
     if (!managed) {
       return fail(Code::kUnknown,
@@ -132,11 +158,14 @@ class Apply {
     json::value next = prune(typed_, merged, *managed, last);
     managed->entries.pop_back();
 
-    const auto change = own_changes(gate_, writer_.kind, live_, next);
+    const auto change = own_changes(gate_, writer_, live_, next);
     if (!force) SKIFF_TRY(check_conflicts(*managed, change, config));
     take_from_others(*managed, change);
     self.fields = ownable(self.fields);
-    if (next != live_ && writer_.subresource != "scale") self.time = writer_.now;
+    if (!has_nulls(live_) && !has_nulls(config)) drop_nulls(next);
+    if (writer_.subresource != "scale" && (next != live_ || changes(said, config, merged))) {
+      self.time = writer_.now;
+    }
     if (!self.fields.empty()) managed->entries.push_back(std::move(self));
     if (writer_.manager == kKubectl) renew_last_applied(config, next);
     put_managed(*managed, next);
@@ -144,12 +173,18 @@ class Apply {
   }
 
  private:
+  bool changes(const json::value& said, const json::value& config,
+               const json::value& merged) const {
+    if (said == config) return false;
+    const auto all = typed_.merge(live_, said);
+    return all && *all != merged;
+  }
+
   // Everything there was before the first apply belongs to nobody in particular.
   void start_tracking(Managed& managed) const {
     FieldWriter before = writer_;
     before.manager = kBeforeFirstApply;
-    give_update(managed, before,
-                own_changes(gate_, writer_.kind, json::object(), live_).changed);
+    give_update(managed, before, own_changes(gate_, writer_, json::object(), live_).changed);
   }
 
   Result<void> check_conflicts(const Managed& managed, const TypedFields::Change& change,
@@ -192,7 +227,7 @@ Result<json::value> apply_config(const SchemaGate& gate, const FieldWriter& writ
                             api::ns(config), api::name(config), r.group, r.version, r.kind,
                             checked.error().message));
   }
-  return Apply(gate, writer, old).run(settable(writer, config), force);
+  return Apply(gate, writer, old).run(settable(writer, config), config, force);
 }
 
 }  // namespace skiff::apiserver

@@ -72,9 +72,8 @@ class ApplyTest : public testing::Test {
 
   Answer apply(const std::string& path, const std::string& body, std::string_view manager = "one",
                std::string_view more = "") {
-    return world.call("PATCH",
-                      path + "?fieldManager=" + std::string(manager) + std::string(more), body,
-                      std::string(kApplyType));
+    return world.call("PATCH", path + "?fieldManager=" + std::string(manager) + std::string(more),
+                      body, std::string(kApplyType));
   }
   Answer merge(const std::string& path, const std::string& body, std::string_view manager) {
     return world.call("PATCH", path + "?fieldManager=" + std::string(manager), body,
@@ -113,8 +112,9 @@ TEST_F(ApplyTest, CreatesWhatIsAbsentAndChangesNothingTheSecondTime) {
   const std::string body = map(R"(,"data":{"x":"1","y":"2"})", R"(,"labels":{"l":"1"})");
   const Answer first = apply(maps("/m"), body);
   EXPECT_EQ(first.first, 201);
-  EXPECT_EQ(owners(first.second),
-            Owners{R"(one Apply {"f:data":{"f:x":{},"f:y":{}},"f:metadata":{"f:labels":{"f:l":{}}}})"});
+  EXPECT_EQ(
+      owners(first.second),
+      Owners{R"(one Apply {"f:data":{"f:x":{},"f:y":{}},"f:metadata":{"f:labels":{"f:l":{}}}})"});
   wait_a_second();
   const Answer second = apply(maps("/m"), body);
   EXPECT_EQ(second.first, 200);
@@ -154,9 +154,10 @@ TEST_F(ApplyTest, SharesTakesByForceAndDrops) {
   apply(maps("/m"), map(R"(,"data":{"x":"1","y":"2"})", R"(,"labels":{"l":"1"})"));
   wait_a_second();
   // Who only agrees has never changed anything, so has no time.
-  EXPECT_EQ(owners(apply(maps("/m"), map(R"(,"data":{"x":"1"})"), "two").second),
-            (Owners{R"(two Apply timeless {"f:data":{"f:x":{}}})",
-                    R"(one Apply {"f:data":{"f:x":{},"f:y":{}},"f:metadata":{"f:labels":{"f:l":{}}}})"}));
+  EXPECT_EQ(
+      owners(apply(maps("/m"), map(R"(,"data":{"x":"1"})"), "two").second),
+      (Owners{R"(two Apply timeless {"f:data":{"f:x":{}}})",
+              R"(one Apply {"f:data":{"f:x":{},"f:y":{}},"f:metadata":{"f:labels":{"f:l":{}}}})"}));
   const Answer forced = apply(maps("/m"), map(R"(,"data":{"x":"9"})"), "two", "&force=true");
   EXPECT_EQ(owners(forced.second),
             (Owners{R"(one Apply {"f:data":{"f:y":{}},"f:metadata":{"f:labels":{"f:l":{}}}})",
@@ -196,8 +197,9 @@ TEST_F(ApplyTest, UpdatesOwnWhatTheyChange) {
                                 map(R"(,"data":{"x":"5"})", R"(,"finalizers":["example.org/f"])"));
   EXPECT_EQ(
       owners(put.second),
-      (Owners{R"(putter Update {"f:data":{"f:x":{}}})",
-              R"(tester Update {"f:data":{},"f:metadata":{"f:finalizers":{".":{},"v:\"example.org/f\"":{}}}})"}));
+      (Owners{
+          R"(putter Update {"f:data":{"f:x":{}}})",
+          R"(tester Update {"f:data":{},"f:metadata":{"f:finalizers":{".":{},"v:\"example.org/f\"":{}}}})"}));
   wait_a_second();
   EXPECT_EQ(merge(maps("/m"), R"({"data":{"x":"5"}})", "noop").second, put.second);
 }
@@ -261,8 +263,9 @@ TEST_F(ApplyTest, TenUpdatersAtMost) {
   }
   const Owners all = owners(last.second);
   ASSERT_EQ(all.size(), 10U);
-  EXPECT_EQ(all[0],
-            R"(ancient-changes Update {"f:data":{".":{},"f:k0":{},"f:k1":{},"f:k10":{},"f:k11":{}}})");
+  EXPECT_EQ(
+      all[0],
+      R"(ancient-changes Update {"f:data":{".":{},"f:k0":{},"f:k1":{},"f:k10":{},"f:k11":{}}})");
   EXPECT_EQ(all[1], R"(m12 Update {"f:data":{"f:k12":{}}})");
   EXPECT_EQ(all[9], R"(m9 Update {"f:data":{"f:k9":{}}})");
 }
@@ -274,8 +277,8 @@ TEST_F(ApplyTest, RefusesWithTheRealServersWords) {
     int status;
     const char* message;
   } cases[] = {
-      {"managedFields in the body", maps("/m?fieldManager=a"), map("", R"(,"managedFields":[])"), 400,
-       "metadata.managedFields must be nil"},
+      {"managedFields in the body", maps("/m?fieldManager=a"), map("", R"(,"managedFields":[])"),
+       400, "metadata.managedFields must be nil"},
       {"no kind", maps("/m?fieldManager=a"), R"({"metadata":{"name":"m"}})", 400,
        "invalid object type: /, Kind="},
       {"an empty body", maps("/m?fieldManager=a"), "", 400, "invalid object type: /, Kind="},
@@ -286,7 +289,8 @@ TEST_F(ApplyTest, RefusesWithTheRealServersWords) {
        R"({"apiVersion":"apps/v1beta1","kind":"Deployment"})", 400,
        "invalid object type: apps/v1beta1, Kind=Deployment"},
       {"an unknown field", maps("/m?fieldManager=a"), map(R"(,"spec":{"a":1})"), 500,
-       "failed to create typed patch object (/m; /v1, Kind=ConfigMap): .spec: field not declared in "
+       "failed to create typed patch object (/m; /v1, Kind=ConfigMap): .spec: field not declared "
+       "in "
        "schema"},
       {"a wrong type", maps("/m?fieldManager=a"), map(R"(,"data":{"a":1})"), 500,
        "failed to create typed patch object (/m; /v1, Kind=ConfigMap): .data.a: expected string, "
@@ -298,14 +302,16 @@ TEST_F(ApplyTest, RefusesWithTheRealServersWords) {
        "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
        "array into Go value of type map[string]interface {}"},
       {"no YAML", maps("/m?fieldManager=a"), "a: b: c: d", 400,
-       "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed in "
+       "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed "
+       "in "
        "this context"},
       {"a uid of nothing", maps("/m?fieldManager=a"), map("", R"(,"uid":"123")"), 409,
        "Operation cannot be fulfilled on configmaps \"m\": uid mismatch: the provided object "
        "specified uid 123, and no existing object was found"},
       {"another name", maps("/other?fieldManager=a"), map(""), 400,
        "the name of the object (m) does not match the name on the URL (other)"},
-      {"another namespace", maps("/m?fieldManager=a"), map("", R"(,"namespace":"kube-system")"), 400,
+      {"another namespace", maps("/m?fieldManager=a"), map("", R"(,"namespace":"kube-system")"),
+       400,
        "the namespace of the provided object does not match the namespace sent on the request"},
       {"no such namespace", "/api/v1/namespaces/nowhere/configmaps/m?fieldManager=a", map(""), 404,
        "namespaces \"nowhere\" not found"},
@@ -335,9 +341,16 @@ TEST_F(ApplyTest, RefusesWithTheRealServersWords) {
   EXPECT_EQ(message(world.call("PATCH", maps("/m?force=true"), "{}", std::string(kMergeType))),
             "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be specified for "
             "non-apply patch");
-  EXPECT_EQ(world.call("PATCH", maps("/m?fieldManager=a"), map(""), "application/apply-patch+json")
-                .first,
-            415);
+  EXPECT_EQ(
+      world.call("PATCH", maps("/m?fieldManager=a"), map(""), "application/apply-patch+json").first,
+      415);
+  EXPECT_EQ(
+      message(apply(maps("/m"), map(""), std::string(129, 'x'))),
+      "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than "
+      "128 bytes");
+  EXPECT_EQ(message(apply(maps("/m"), map(""), "a%01b")),
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\x01b\": "
+            "invalid character U+0001 (at position 1)");
   EXPECT_EQ(world.call("GET", maps("/m")).first, 404);
 }
 
@@ -381,8 +394,9 @@ TEST_F(ApplyTest, ADryRunOwnsNothing) {
 }
 
 TEST_F(ApplyTest, ListsWithKeysOfACustomKind) {
-  ASSERT_EQ(world.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                       std::string(kFleet))
+  ASSERT_EQ(world
+                .call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                      std::string(kFleet))
                 .first,
             201);
   EXPECT_EQ(
@@ -406,11 +420,11 @@ TEST_F(ApplyTest, ListsWithKeysOfACustomKind) {
   const Answer dropped =
       apply(boats("/b"), sea("Boat", R"({"crew":3,"tags":["y"],"decks":[{"level":1}]})"));
   const json::value& spec = *json::find(dropped.second, {"spec"});
-  EXPECT_EQ(*json::parse(
-                R"({"any":{"p":{"z":1}},"crew":3,"decks":[{"level":1,"side":"port"},)"
-                R"({"guns":1,"level":2,"side":"lee"},{"level":3,"side":"port"}],"sail":"lug",)"
-                R"("tags":["z","x","y"]})"),
-            spec)
+  EXPECT_EQ(
+      *json::parse(R"({"any":{"p":{"z":1}},"crew":3,"decks":[{"level":1,"side":"port"},)"
+                   R"({"guns":1,"level":2,"side":"lee"},{"level":3,"side":"port"}],"sail":"lug",)"
+                   R"("tags":["z","x","y"]})"),
+      spec)
       << json::serialize(spec);
   EXPECT_EQ(
       owners(dropped.second),
@@ -437,8 +451,11 @@ TEST_F(ApplyTest, StatusIsOwnedOnItsOwnPathOnly) {
   EXPECT_EQ(owners(status.second),
             (Owners{R"(one Apply {"f:spec":{"f:crew":{}}})",
                     R"(stat Apply/status {"f:status":{"f:s":{".":{},"f:t":{}}}})"}));
-  const Answer patched =
-      merge(boats("/b/status"), R"({"status":{"u":1,"s":{"v":2}}})", "up");
+  // Who says a status on the object's path has changed something, though it does not count.
+  const Answer again =
+      apply(boats("/b"), sea("Boat", R"({"crew":3})", R"(,"status":{"s":1})"), "three");
+  EXPECT_EQ(owners(again.second).back(), R"(three Apply {"f:spec":{"f:crew":{}}})");
+  const Answer patched = merge(boats("/b/status"), R"({"status":{"u":1,"s":{"v":2}}})", "up");
   EXPECT_EQ(owners(patched.second).back(),
             R"(up Update/status {"f:status":{"f:s":{"f:v":{}},"f:u":{}}})");
 }
@@ -460,9 +477,12 @@ TEST_F(ApplyTest, WithoutASchemaOwnershipFollowsTheValues) {
 }
 
 TEST_F(ApplyTest, FinalizersAndOwnersAreOwnedOneByOne) {
-  const auto owner = R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"q","uid":"u1"}])";
+  const auto owner =
+      R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"q","uid":"u1"}])";
   EXPECT_EQ(
-      owners(apply(maps("/m"), map("", std::string(R"(,"labels":{"a":"1"},"finalizers":["x.y/z"])") + owner)).second),
+      owners(apply(maps("/m"),
+                   map("", std::string(R"(,"labels":{"a":"1"},"finalizers":["x.y/z"])") + owner))
+                 .second),
       Owners{
           R"(one Apply {"f:metadata":{"f:finalizers":{"v:\"x.y/z\"":{}},"f:labels":{"f:a":{}},"f:ownerReferences":{"k:{\"uid\":\"u1\"}":{}}}})"});
   const Answer second = apply(maps("/m"), map("", R"(,"finalizers":["x.y/w"])"), "two");
@@ -483,9 +503,8 @@ TEST_F(ApplyTest, WhoComesFromClientSideApplyHasNoConflictsWithOneself) {
                      R"("})"));
   const Answer moved = apply(maps("/m"), map(R"(,"data":{"k":"2"})"), "kubectl");
   EXPECT_EQ(moved.first, 200);
-  EXPECT_EQ(json::get_string(
-                moved.second,
-                {"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"}),
+  EXPECT_EQ(json::get_string(moved.second, {"metadata", "annotations",
+                                            "kubectl.kubernetes.io/last-applied-configuration"}),
             "{\"apiVersion\":\"v1\",\"data\":{\"k\":\"2\"},\"kind\":\"ConfigMap\",\"metadata\":"
             "{\"name\":\"m\"}}\n");
   EXPECT_EQ(message(apply(maps("/m"), map(R"(,"data":{"o":"2","k":"3"})"), "kubectl")),
@@ -506,12 +525,12 @@ TEST_F(ApplyTest, APodsFieldsAreTheRealServers) {
       owners(made.second),
       Owners{
           R"(tester Update {"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{".":{},"f:limits":{".":{},"f:cpu":{}},"f:requests":{".":{},"f:cpu":{}}},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{},"f:tolerations":{},"f:volumes":{".":{},"k:{\"name\":\"v\"}":{".":{},"f:emptyDir":{},"f:name":{}}}}})"});
-  const Answer status = world.call(
-      "PATCH", World::pods("/p1/status?fieldManager=kubelet"),
-      R"({"status":{"phase":"Running","podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}],
+  const Answer status =
+      world.call("PATCH", World::pods("/p1/status?fieldManager=kubelet"),
+                 R"({"status":{"phase":"Running","podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}],
           "conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"c",
           "ready":true,"restartCount":0,"image":"i:1","imageID":"","state":{"running":{}}}]}})",
-      "application/strategic-merge-patch+json");
+                 "application/strategic-merge-patch+json");
   EXPECT_EQ(
       owners(status.second).at(0),
       R"(kubelet Update/status {"f:status":{"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}},"f:containerStatuses":{},"f:phase":{},"f:podIP":{},"f:podIPs":{".":{},"k:{\"ip\":\"10.0.0.1\"}":{".":{},"f:ip":{}}}}})");
@@ -521,8 +540,9 @@ TEST_F(ApplyTest, APodsFieldsAreTheRealServers) {
             "Apply failed with 1 conflict: conflict with \"tester\" using v1: "
             ".spec.containers[name=\"c\"].image");
   const Answer forced = apply(World::pods("/p1"), image, "one", "&force=true");
-  EXPECT_EQ(owners(forced.second).at(0),
-            R"(one Apply {"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}}}})");
+  EXPECT_EQ(
+      owners(forced.second).at(0),
+      R"(one Apply {"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}}}})");
 }
 
 TEST_F(ApplyTest, CodeInThisProcessAppliesToo) {

@@ -140,8 +140,8 @@ void Managed::cap() {
 bool is_reset(const json::value& list) {
   if (!list.is_array()) return false;
   const json::array& entries = list.get_array();
-  return entries.empty() || (entries.size() == 1 && entries[0].is_object() &&
-                             entries[0].get_object().empty());
+  return entries.empty() ||
+         (entries.size() == 1 && entries[0].is_object() && entries[0].get_object().empty());
 }
 
 json::value take_managed(json::value& object) {

@@ -11,8 +11,9 @@ namespace skiff::apiserver {
 const schema::FieldSet& server_fields();
 schema::FieldSet ownable(const schema::FieldSet& fields);
 
-// What differs between two states of an object, of what can be owned.
-schema::TypedFields::Change own_changes(const SchemaGate& gate, const ServedKind& kind,
+// What differs between two states of an object, of what can be owned on the writer's path: the
+// status only on its own.
+schema::TypedFields::Change own_changes(const SchemaGate& gate, const FieldWriter& writer,
                                         const json::value& before, const json::value& after);
 // Who owned a field that was changed or removed does so no more.
 void take_from_others(Managed& managed, const schema::TypedFields::Change& change);

@@ -26,10 +26,13 @@ FieldSet ownable(const FieldSet& fields) {
   return fields.without(kNever);
 }
 
-schema::TypedFields::Change own_changes(const SchemaGate& gate, const ServedKind& kind,
+schema::TypedFields::Change own_changes(const SchemaGate& gate, const FieldWriter& writer,
                                         const json::value& before, const json::value& after) {
+  static const FieldSet kNoStatus = server_fields().united(FieldSet::of({{"status"}}));
+  const ServedKind& kind = writer.kind;
+  const bool no_status = writer.subresource != "status" && kind.kind.has_status;
   schema::TypedFields::Change change = gate.fields(kind).compare(
-      before, after, gate.blank(kind), server_fields());
+      before, after, gate.blank(kind), no_status ? kNoStatus : server_fields());
   change.changed = ownable(change.changed);
   return change;
 }
@@ -101,8 +104,7 @@ void track_update(const SchemaGate& gate, const FieldWriter& writer, const json:
       old == nullptr ? nullptr : json::find(*old, {"metadata", "managedFields"});
   if (old != nullptr && stored == nullptr && sent.is_null()) return;  // never tracked
   static const json::value kNothing = json::object();
-  const auto change =
-      own_changes(gate, writer.kind, old == nullptr ? kNothing : *old, next);
+  const auto change = own_changes(gate, writer, old == nullptr ? kNothing : *old, next);
   if (sent.is_null() && stored != nullptr && change.changed.empty() && change.removed.empty()) {
     json::make_object(next, {"metadata"})["managedFields"] = *stored;
     return;

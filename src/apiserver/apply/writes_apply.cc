@@ -25,8 +25,7 @@ const api::Resource& kind_of_body(const WriteRequest& request) {
 // The configuration that an applied Scale is of the object it belongs to.
 json::value config_of_scale(const WriteRequest& request) {
   const api::Resource& r = request.kind->resource();
-  json::value config =
-      json::object{{"apiVersion", r.api_version()}, {"kind", r.kind}};
+  json::value config = json::object{{"apiVersion", r.api_version()}, {"kind", r.kind}};
   if (const json::value* metadata = json::find(request.body, {"metadata"})) {
     config.get_object()["metadata"] = *metadata;
   }
@@ -53,23 +52,13 @@ Result<void> check_body(const WriteRequest& request) {
                             json::type_name(request.body)));
   }
   if (api::api_version(request.body) != r.api_version() || api::kind(request.body) != r.kind) {
-    return fail(Code::kBadRequest,
-                fmt::format("invalid object type: {}", kind_text(request.body)));
+    return fail(Code::kBadRequest, fmt::format("invalid object type: {}", kind_text(request.body)));
   }
   const json::value* managed = json::find(request.body, {"metadata", "managedFields"});
   if (managed != nullptr && !managed->is_null()) {
     return fail(Code::kBadRequest, "metadata.managedFields must be nil");
   }
   return {};
-}
-
-Error uid_changed(const WriteRequest& request, std::string_view uid) {
-  const Cause cause =
-      invalid_value("metadata.uid", json::string(uid), "field is immutable");
-  Error error = invalid(request.kind->resource(), request.name, {cause});
-  // The real server finds it twice and says it once.
-  error.causes.push_back(cause);
-  return error;
 }
 
 Result<Outcome> with_warnings(const WriteRequest& request, Result<Outcome> outcome) {
@@ -82,6 +71,14 @@ Result<Outcome> with_warnings(const WriteRequest& request, Result<Outcome> outco
 
 }  // namespace
 
+Error uid_changed(const WriteRequest& request, std::string_view uid) {
+  const Cause cause = invalid_value("metadata.uid", json::string(uid), "field is immutable");
+  Error error = invalid(request.kind->resource(), request.name, {cause});
+  // The real server finds it twice and says it once.
+  error.causes.push_back(cause);
+  return error;
+}
+
 void Writes::record_owners(const WriteRequest& request, const json::value* old, json::value sent,
                            json::value& next) const {
   if (request.applied) {
@@ -92,6 +89,8 @@ void Writes::record_owners(const WriteRequest& request, const json::value* old, 
   // object without them.
   json::value written = next;
   gate_.complete_view(*request.kind, written);
+  // Whoever makes an object does not own the status that the server gives it.
+  if (old == nullptr && request.kind->kind.has_status) written.as_object().erase("status");
   track_update(gate_,
                {.kind = *request.kind,
                 .subresource = request.subresource,
@@ -120,10 +119,10 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
                            .now = stamp()};
   json::value shown;
   if (old != nullptr) request.kind->from_storage(shown = *old);
-  SKIFF_ASSIGN(json::value next,
-               apply_config(gate_, writer, request.force, old == nullptr ? nullptr : &shown,
-                            request.subresource == "scale" ? config_of_scale(request)
-                                                           : request.body));
+  SKIFF_ASSIGN(
+      json::value next,
+      apply_config(gate_, writer, request.force, old == nullptr ? nullptr : &shown,
+                   request.subresource == "scale" ? config_of_scale(request) : request.body));
   WriteRequest write = request;
   write.applied = true;
   const std::string_view uid = api::uid(request.body);
@@ -144,7 +143,9 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
     return std::unexpected(uid_changed(request, uid));
   }
   SKIFF_TRY(match_body(request, next));
-  return with_warnings(request, replace(txn, write, *old, std::move(next)));
+  Result<Outcome> outcome = replace(txn, write, *old, std::move(next));
+  if (outcome && request.subresource == "scale") outcome->scale_of = request.kind;
+  return with_warnings(request, std::move(outcome));
 }
 
 }  // namespace skiff::apiserver

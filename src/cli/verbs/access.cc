@@ -5,7 +5,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/json.h"
 #include "base/strings.h"
+#include "base/yaml.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
@@ -23,10 +25,27 @@ Result<std::string> read_file(const std::string& path) {
   return text.str();
 }
 
-int print_file(const std::string& path) {
-  const auto text = read_file(path);
+int print_token(Context& context) {
+  const auto text = read_file(context.globals.data + "/pki/token");
   if (!text) return report(text.error());
-  fmt::print("{}\n", trim(*text));
+  if (context.globals.output == "json") {
+    fmt::print("{}\n", json::pretty(json::object{{"token", trim(*text)}}));
+  } else {
+    fmt::print("{}\n", trim(*text));
+  }
+  return 0;
+}
+
+int print_kubeconfig(Context& context) {
+  const auto text = read_file(context.globals.data + "/kubeconfig");
+  if (!text) return report(text.error());
+  if (context.globals.output == "json") {
+    const auto config = yaml::parse(*text);
+    if (!config) return report(config.error());
+    fmt::print("{}\n", json::pretty(*config));
+  } else {
+    fmt::print("{}\n", trim(*text));
+  }
   return 0;
 }
 
@@ -49,6 +68,13 @@ int print_env(Context& context) {
   const auto address = read_file(data + "/address");
   if (!token) return report(token.error());
   if (!address) return report(address.error());
+  if (context.globals.output == "json") {
+    fmt::print("{}\n", json::pretty(json::object{{"SKIFF_HOME", data},
+                                                 {"KUBECONFIG", data + "/kubeconfig"},
+                                                 {"SKIFF_URL", trim(*address)},
+                                                 {"SKIFF_TOKEN", trim(*token)}}));
+    return 0;
+  }
   fmt::print("export SKIFF_HOME={}\nexport KUBECONFIG={}\n", shell_word(data),
              shell_word(data + "/kubeconfig"));
   fmt::print("export SKIFF_URL={}\nexport SKIFF_TOKEN={}\n", shell_word(trim(*address)),
@@ -60,11 +86,9 @@ int print_env(Context& context) {
 
 void add_access(CLI::App& app, Context& context, int& exit_code) {
   app.add_subcommand("token", "Print the administrator's bearer token")
-      ->callback(
-          [&context, &exit_code] { exit_code = print_file(context.globals.data + "/pki/token"); });
+      ->callback([&context, &exit_code] { exit_code = print_token(context); });
   app.add_subcommand("kubeconfig", "Print the administrator's kubeconfig")
-      ->callback(
-          [&context, &exit_code] { exit_code = print_file(context.globals.data + "/kubeconfig"); });
+      ->callback([&context, &exit_code] { exit_code = print_kubeconfig(context); });
   app.add_subcommand("env",
                      "Print shell lines that point other clients here: eval \"$(skiff env)\"")
       ->callback([&context, &exit_code] { exit_code = print_env(context); });

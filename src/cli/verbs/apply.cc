@@ -6,7 +6,7 @@
 
 #include "api/meta.h"
 #include "cli/manifests.h"
-#include "cli/printer.h"
+#include "cli/selection.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
@@ -15,6 +15,9 @@ namespace {
 struct Options {
   std::vector<std::string> files = {};
   bool create_namespace = false;
+  bool server_side = false;
+  bool force_conflicts = false;
+  std::string field_manager = "skiff";
 };
 
 // What the server says, with what to do about the errors people meet first.
@@ -41,30 +44,56 @@ Result<void> make_namespace(Connection& server, const std::string& ns) {
   return {};
 }
 
-Result<std::string> apply_one(Connection& server, const json::value& object, const api::Kind& kind,
-                              const std::string& ns) {
+struct Applied {
+  json::value object = {};
+  std::string_view how = {};
+};
+
+Result<Applied> apply_on_server(Connection& server, const json::value& object,
+                                const api::Kind& kind, const std::string& ns,
+                                const Options& options) {
+  if (api::name(object).empty()) {
+    return fail(Code::kBadRequest, "server-side apply needs metadata.name");
+  }
+  auto made = server.client().write({.verb = client::Verb::kApply,
+                                     .resource = kind.resource,
+                                     .ns = ns,
+                                     .name = std::string(api::name(object)),
+                                     .body = object,
+                                     .field_manager = options.field_manager,
+                                     .force = options.force_conflicts});
+  if (!made && made.error().code == Code::kConflict) {
+    made.error().message +=
+        "; take these fields over with --force-conflicts, or leave them out of the file";
+  }
+  if (!made) return std::unexpected(std::move(made).error());
+  return Applied{std::move(*made), "serverside-applied"};
+}
+
+Result<Applied> apply_one(Connection& server, const json::value& object, const api::Kind& kind,
+                          const std::string& ns) {
   const std::string name(api::name(object));
   client::Write write{.verb = client::Verb::kCreate,
                       .resource = kind.resource,
                       .ns = ns,
                       .body = with_last_applied(object)};
   if (name.empty()) {
-    SKIFF_ASSIGN(const json::value made, server.client().write(write));
-    return fmt::format("{}/{} created", kind.singular, api::name(made));
+    SKIFF_ASSIGN(json::value made, server.client().write(write));
+    return Applied{std::move(made), "created"};
   }
   auto live = server.client().get(kind.resource, ns, name);
   if (!live && live.error().code == Code::kNotFound) {
-    SKIFF_TRY(server.client().write(write));
-    return fmt::format("{}/{} created", kind.singular, name);
+    SKIFF_ASSIGN(json::value made, server.client().write(write));
+    return Applied{std::move(made), "created"};
   }
   if (!live) return std::unexpected(live.error());
   json::object patch = three_way_patch(*live, object);
-  if (patch.empty()) return fmt::format("{}/{} unchanged", kind.singular, name);
+  if (patch.empty()) return Applied{std::move(*live), "unchanged"};
   write.verb = client::Verb::kMergePatch;
   write.name = name;
   write.body = std::move(patch);
-  SKIFF_TRY(server.client().write(write));
-  return fmt::format("{}/{} configured", kind.singular, name);
+  SKIFF_ASSIGN(json::value made, server.client().write(write));
+  return Applied{std::move(made), "configured"};
 }
 
 // Every object is tried: one bad one does not keep the others from the server.
@@ -93,12 +122,15 @@ int run_apply(Context& context, const Options& options) {
       if (options.create_namespace && !ns.empty()) {
         if (auto made = make_namespace(**server, ns); !made) exit_code = report(made.error());
       }
-      auto done = apply_one(**server, body, *kind, ns);
-      if (done) {
-        fmt::print("{}\n", *done);
-      } else {
+      auto done = options.server_side ? apply_on_server(**server, body, *kind, ns, options)
+                                      : apply_one(**server, body, *kind, ns);
+      if (!done) {
         exit_code = report(with_remedy(done.error(), object, ns));
+        continue;
       }
+      const Selected what{*kind, ns, std::string(api::name(done->object))};
+      const auto printed = print_done(context, **server, what, done->object, done->how);
+      if (!printed) exit_code = report(printed.error());
     }
   }
   return exit_code;
@@ -111,8 +143,21 @@ void add_apply(CLI::App& app, Context& context, int& exit_code) {
   CLI::App* verb = app.add_subcommand("apply", "Create or change objects from YAML or JSON files");
   verb->add_option("-f,--filename", options->files, "File, folder or - for standard input")
       ->required();
-  verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
   verb->add_flag("--create-namespace", options->create_namespace, "Make a missing namespace first");
+  verb->add_flag("--server-side", options->server_side,
+                 "The server merges, and remembers who owns which field");
+  verb->add_flag("--force-conflicts", options->force_conflicts,
+                 "With --server-side: take fields that others own");
+  verb->add_option("--field-manager", options->field_manager, "With --server-side: who we are")
+      ->capture_default_str();
+  add_output(*verb, context, "json, yaml or name: what the server holds then");
+  verb->footer(R"help(
+Examples:
+  skiff apply -f job.yaml
+  skiff apply -f manifests/ -n team --create-namespace
+  cat job.yaml | skiff apply -f -
+  skiff apply -f job.yaml --server-side --field-manager ci
+)help");
   verb->callback([options, &context, &exit_code] { exit_code = run_apply(context, *options); });
 }
 

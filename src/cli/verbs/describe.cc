@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "api/meta.h"
+#include "cli/selection.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
@@ -27,40 +28,42 @@ Result<void> describe_one(Connection& server, const api::Kind& kind, const std::
   return {};
 }
 
-Result<void> run_describe(Context& context, const std::vector<std::string>& words) {
-  SKIFF_ASSIGN(const std::vector<Target> targets, parse_targets(words));
+Result<void> run_describe(Context& context, const Selection& selection) {
   SKIFF_ASSIGN(Connection * server, context.connect());
+  SKIFF_ASSIGN(const std::vector<Selected> all, select(context, *server, selection, true));
+  if (all.empty()) fmt::print(stderr, "No objects found.\n");
+  json::array objects;
   bool first = true;
-  for (const Target& target : targets) {
-    SKIFF_ASSIGN(const api::Kind kind, server->kind(target.kind));
-    const std::string ns = kind.resource.namespaced ? context.ns() : "";
-    std::vector<Object> objects;
-    if (target.name.empty()) {
-      SKIFF_ASSIGN(client::List list, server->client().list(kind.resource, ns, {}));
-      objects = std::move(list.items);
-    } else {
-      SKIFF_ASSIGN(json::value object, server->client().get(kind.resource, ns, target.name));
-      objects.push_back(std::make_shared<const json::value>(std::move(object)));
+  for (const Selected& one : all) {
+    SKIFF_ASSIGN(json::value object, server->client().get(one.kind.resource, one.ns, one.name));
+    if (context.globals.output == "json") {
+      objects.push_back(std::move(object));
+      continue;
     }
-    for (const Object& object : objects) {
-      if (!first) fmt::print("\n\n");
-      first = false;
-      SKIFF_TRY(describe_one(*server, kind, ns, object));
-    }
+    if (!first) fmt::print("\n\n");
+    first = false;
+    SKIFF_TRY(describe_one(*server, one.kind, one.ns,
+                           std::make_shared<const json::value>(std::move(object))));
   }
-  return {};
+  if (objects.empty()) return {};
+  return print_objects(context, *server, std::move(objects), all.size() != 1);
 }
 
 }  // namespace
 
 void add_describe(CLI::App& app, Context& context, int& exit_code) {
-  auto words = std::make_shared<std::vector<std::string>>();
+  auto selection = std::make_shared<Selection>();
   CLI::App* verb =
       app.add_subcommand("describe", "Show an object in full, with its pods and events");
-  verb->add_option("target", *words, "KIND NAME or KIND/NAME")->required();
-  verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
-  verb->callback([words, &context, &exit_code] {
-    if (auto done = run_describe(context, *words); !done) exit_code = report(done.error());
+  add_selection(*verb, context, *selection, "KIND, KIND NAME... or KIND/NAME...");
+  verb->footer(R"help(
+Examples:
+  skiff describe tfjob/mnist                     with its pods and events
+  skiff describe node                            every node
+  skiff describe pods -l app=web -A
+)help");
+  verb->callback([selection, &context, &exit_code] {
+    if (auto done = run_describe(context, *selection); !done) exit_code = report(done.error());
   });
 }
 

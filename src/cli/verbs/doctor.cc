@@ -141,6 +141,22 @@ Finding check_program(const char* name, const char* use, const char* remedy) {
   return {Health::kLimited, name, fmt::format("not on PATH: {}", use), remedy};
 }
 
+int print_json(const std::vector<Finding>& findings) {
+  json::array out;
+  bool bad = false;
+  for (const Finding& finding : findings) {
+    bad = bad || finding.health == Health::kBad;
+    out.push_back(json::object{{"what", finding.what},
+                               {"health", finding.health == Health::kGood      ? "ok"
+                                          : finding.health == Health::kLimited ? "limited"
+                                                                               : "bad"},
+                               {"detail", finding.detail},
+                               {"remedy", finding.remedy}});
+  }
+  fmt::print("{}\n", json::pretty(out));
+  return bad ? 1 : 0;
+}
+
 int run_doctor(Context& context) {
   const std::string& data = context.globals.data;
   const std::vector<Finding> findings = {
@@ -156,6 +172,7 @@ int run_doctor(Context& context) {
                     "apt-get install nftables"),
       check_program("kubectl", "skiff has its own get, apply, logs; kubectl is optional",
                     "install kubectl of any version from 1.25 on")};
+  if (context.globals.output == "json") return print_json(findings);
   int bad = 0;
   for (const Finding& finding : findings) {
     const bool colour = context.globals.colour;

@@ -1,8 +1,6 @@
 // skiff down: stops a running Skiff and its pods.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/daemon.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
@@ -24,17 +23,12 @@ struct Options {
   bool purge = false;
 };
 
-// The running Skiff holds a lock on <data>/lock for its whole life, and its pid stands inside.
-int holder(const std::string& data) {
-  const int fd = open((data + "/lock").c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  int pid = 0;
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    char text[32] = {};
-    if (read(fd, text, sizeof text - 1) > 0) pid = std::atoi(text);
+void say(const Context& context, std::string_view status, const std::string& sentence) {
+  if (context.globals.output == "json") {
+    fmt::print("{}\n", json::pretty(json::object{{"status", status}}));
+  } else {
+    fmt::print("{}\n", sentence);
   }
-  close(fd);
-  return pid;
 }
 
 Result<void> ask_to_stop(Context& context, bool keep_pods) {
@@ -47,10 +41,10 @@ Result<void> ask_to_stop(Context& context, bool keep_pods) {
 // Waits until the lock is free. Pods have their grace, and a little more is for the rest.
 bool wait_for_end(const std::string& data, int pid, std::chrono::seconds grace) {
   const auto end = std::chrono::steady_clock::now() + grace + 30s;
-  while (holder(data) == pid && std::chrono::steady_clock::now() < end) {
+  while (running_pid(data) == pid && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(20ms);
   }
-  return holder(data) != pid;
+  return running_pid(data) != pid;
 }
 
 // The longest grace of any pod: down must not give up before it is over.
@@ -78,7 +72,8 @@ Result<void> stop_running(Context& context, const Hooks& hooks, const Options& o
                 fmt::format("Skiff (pid {}) does not stop; look at {}/skiff.log", pid, data));
   }
   if (!asked && !options.keep_pods) SKIFF_TRY(hooks.clean_up(data));
-  fmt::print("Skiff stopped{}\n", options.keep_pods ? "; its pods go on" : "");
+  say(context, "stopped",
+      fmt::format("Skiff stopped{}", options.keep_pods ? "; its pods go on" : ""));
   return {};
 }
 
@@ -99,11 +94,11 @@ Result<void> purge(const std::string& data) {
 
 Result<void> run_down(Context& context, const Hooks& hooks, const Options& options) {
   const std::string& data = context.globals.data;
-  const int pid = holder(data);
+  const int pid = running_pid(data);
   if (pid > 0) {
     SKIFF_TRY(stop_running(context, hooks, options, pid));
   } else {
-    fmt::print("Skiff is not running at {}\n", data);
+    say(context, "not running", fmt::format("Skiff is not running at {}", data));
     // It may have been killed: its pods are still there.
     if (!options.keep_pods && access((data + "/lock").c_str(), F_OK) == 0) {
       SKIFF_TRY(hooks.clean_up(data));

@@ -7,8 +7,9 @@
 #include "api/meta.h"
 #include "base/http.h"
 #include "base/strings.h"
-#include "base/yaml.h"
+#include "cli/output.h"
 #include "cli/printer.h"
+#include "cli/selection.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
@@ -18,16 +19,14 @@ constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io,app
 
 struct Options {
   std::vector<std::string> words = {};
-  std::string selector = {};
-  std::string field_selector = {};
   bool watch = false;
   bool kinds = false;
 };
 
-std::string query_of(const Options& options, const std::string& name) {
+std::string query_of(const Globals& globals, const std::string& name) {
   std::string query = "?limit=0";
-  if (!options.selector.empty()) query += "&labelSelector=" + http::escape(options.selector);
-  std::string fields = options.field_selector;
+  if (!globals.selector.empty()) query += "&labelSelector=" + http::escape(globals.selector);
+  std::string fields = globals.field_selector;
   if (!name.empty()) fields += (fields.empty() ? "" : ",") + ("metadata.name=" + name);
   if (!fields.empty()) query += "&fieldSelector=" + http::escape(fields);
   return query;
@@ -38,7 +37,7 @@ Result<void> print_table(Context& context, Connection& server, const api::Kind& 
                          bool several) {
   const bool wide = context.globals.output == "wide";
   const bool with_namespace = kind.resource.namespaced && context.globals.all_namespaces;
-  const std::string query = query_of(options, name);
+  const std::string query = query_of(context.globals, name);
   SKIFF_ASSIGN(const http::Response answer,
                server.send({.target = kind.resource.collection_path(ns) + query,
                             .headers = {{"Accept", kTable}}}));
@@ -72,8 +71,8 @@ Result<void> print_table(Context& context, Connection& server, const api::Kind& 
       });
 }
 
-Result<void> collect(Connection& server, const api::Kind& kind, const std::string& ns,
-                     const std::string& name, const Options& options, json::array& out) {
+Result<void> collect(const Globals& globals, Connection& server, const api::Kind& kind,
+                     const std::string& ns, const std::string& name, json::array& out) {
   if (!name.empty()) {
     SKIFF_ASSIGN(json::value object, server.client().get(kind.resource, ns, name));
     out.push_back(std::move(object));
@@ -82,30 +81,8 @@ Result<void> collect(Connection& server, const api::Kind& kind, const std::strin
   SKIFF_ASSIGN(const client::List list,
                server.client().list(
                    kind.resource, ns,
-                   {.label_selector = options.selector, .field_selector = options.field_selector}));
+                   {.label_selector = globals.selector, .field_selector = globals.field_selector}));
   for (const Object& object : list.items) out.push_back(*object);
-  return {};
-}
-
-Result<void> print_objects(Context& context, Connection& server, json::array objects, bool single) {
-  if (context.globals.output == "name") {
-    for (const json::value& object : objects) {
-      SKIFF_ASSIGN(const api::Kind kind, server.kind_of(object));
-      fmt::print(
-          "{}/{}\n",
-          kind.resource.group.empty() ? kind.singular : kind.singular + "." + kind.resource.group,
-          api::name(object));
-    }
-    return {};
-  }
-  json::value out;
-  if (single && objects.size() == 1) {
-    out = std::move(objects.front());
-  } else {
-    out = json::object{{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(objects)}};
-  }
-  fmt::print("{}",
-             context.globals.output == "json" ? json::pretty(out) + "\n" : yaml::serialize(out));
   return {};
 }
 
@@ -125,21 +102,21 @@ Result<void> run_get(Context& context, const Options& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   if (options.kinds) return print_kinds(*server);
   SKIFF_ASSIGN(const std::vector<Target> targets, parse_targets(options.words));
-  const std::string& output = context.globals.output;
+  SKIFF_ASSIGN(const Format format, parse_format(context.globals.output));
   json::array objects;
   for (const Target& target : targets) {
     SKIFF_ASSIGN(const api::Kind kind, server->kind(target.kind));
     const bool every = context.globals.all_namespaces || !kind.resource.namespaced;
     const std::string ns = every ? "" : context.ns();
-    if (output.empty() || output == "wide") {
+    if (format.table()) {
       SKIFF_TRY(print_table(context, *server, kind, ns, target.name, options, targets.size() > 1));
     } else {
-      SKIFF_TRY(collect(*server, kind, ns, target.name, options, objects));
+      SKIFF_TRY(collect(context.globals, *server, kind, ns, target.name, objects));
     }
   }
-  if (output.empty() || output == "wide") return {};
+  if (format.table()) return {};
   return print_objects(context, *server, std::move(objects),
-                       targets.size() == 1 && !targets.front().name.empty());
+                       targets.size() != 1 || targets.front().name.empty());
 }
 
 }  // namespace
@@ -148,15 +125,21 @@ void add_get(CLI::App& app, Context& context, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("get", "List objects");
   verb->add_option("target", options->words, "KIND[,KIND...] [NAME...] or KIND/NAME...");
-  verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
   verb->add_flag("-A,--all-namespaces", context.globals.all_namespaces, "All namespaces");
-  verb->add_option("-o,--output", context.globals.output, "json, yaml, wide or name")
-      ->check(CLI::IsMember({"json", "yaml", "wide", "name"}));
-  verb->add_flag_callback(
-      "--json", [&context] { context.globals.output = "json"; }, "Same as -o json");
-  verb->add_option("-l,--selector", options->selector, "Label selector");
-  verb->add_option("--field-selector", options->field_selector, "Field selector");
+  add_output(*verb, context, "json, yaml, wide, name, jsonpath=TEMPLATE or custom-columns=...");
+  verb->add_option("-l,--selector", context.globals.selector, "Label selector");
+  verb->add_option("--field-selector", context.globals.field_selector, "Field selector");
   verb->add_flag("-w,--watch", options->watch, "Go on and print changes");
+  verb->footer(R"help(
+Examples:
+  skiff get pods                                 of the namespace, as a table
+  skiff get tfjobs,pytorchjobs,pods -A           several kinds, all namespaces
+  skiff get pods -l app=web --field-selector status.phase=Running
+  skiff get pod/web -o yaml
+  skiff get pods -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'
+  skiff get pods -o custom-columns=NAME:.metadata.name,IP:.status.podIP
+  skiff get tfjobs -w                            and go on as they change
+)help");
   verb->add_flag("--kinds", options->kinds, "List the kinds the server has");
   verb->callback([options, &context, &exit_code] {
     if (auto done = run_get(context, *options); !done) exit_code = report(done.error());

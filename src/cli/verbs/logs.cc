@@ -83,7 +83,6 @@ void add_logs(CLI::App& app, Context& context, int& exit_code) {
   verb->add_option("-c,--container", options->follow.container, "Container");
   verb->add_option("--tail", options->follow.tail_lines, "Only the last lines");
   verb->add_flag("--timestamps", options->follow.timestamps, "With the time of each line");
-  verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
   verb->callback([options, &context, &exit_code] {
     if (auto done = run_logs(context, *options); !done) exit_code = report(done.error());
   });

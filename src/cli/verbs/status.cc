@@ -75,8 +75,6 @@ Result<void> run_status(Context& context) {
 void add_status(CLI::App& app, Context& context, int& exit_code) {
   CLI::App* verb = app.add_subcommand("status", "Is Skiff running, where, and what is in it");
   verb->add_option("-o,--output", context.globals.output, "json")->check(CLI::IsMember({"json"}));
-  verb->add_flag_callback(
-      "--json", [&context] { context.globals.output = "json"; }, "Same as -o json");
   verb->callback([&context, &exit_code] {
     if (auto done = run_status(context); !done) exit_code = report(done.error());
   });

@@ -173,7 +173,6 @@ void add_train(CLI::App& app, Context& context, int& exit_code) {
   verb->add_option("--retries", train.retries, "Restarts before the job fails")
       ->capture_default_str();
   verb->add_option("--workdir", train.working_dir, "Working directory; else this one");
-  verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
   verb->add_flag("-d,--detach", options->detach, "Do not follow the output");
   verb->callback([options, &context, &exit_code] { exit_code = run_train(context, *options); });
 }

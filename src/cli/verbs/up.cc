@@ -11,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "cli/verbs/verbs.h"
 
@@ -101,10 +102,11 @@ int detach(const Options& options, const Hooks& hooks) {
     UpOptions up = options.up;
     up.ready = [&](const std::string& summary) {
       fmt::print(stderr, "{}\n", summary);
+      if (ready[1] < 0) return;  // started again; nobody waits for that
       const std::string line = summary + "\n";
       if (write(ready[1], line.data(), line.size()) < 0)
         fmt::print(stderr, "nobody waits for us\n");
-      close(ready[1]);
+      close(std::exchange(ready[1], -1));
     };
     _exit(hooks.serve(up));
   }

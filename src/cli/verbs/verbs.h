@@ -12,6 +12,8 @@ namespace skiff::cli {
 
 void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code);
 void add_down(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code);
+void add_backup(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code);
+void add_restore(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code);
 void add_status(CLI::App& app, Context& context, int& exit_code);
 void add_access(CLI::App& app, Context& context, int& exit_code);  // token, kubeconfig, env
 void add_doctor(CLI::App& app, Context& context, int& exit_code);
@@ -19,6 +21,13 @@ void add_apply(CLI::App& app, Context& context, int& exit_code);
 void add_get(CLI::App& app, Context& context, int& exit_code);
 void add_describe(CLI::App& app, Context& context, int& exit_code);
 void add_delete(CLI::App& app, Context& context, int& exit_code);
+void add_explain(CLI::App& app, Context& context, int& exit_code);
+void add_api_resources(CLI::App& app, Context& context, int& exit_code);
+void add_patch(CLI::App& app, Context& context, int& exit_code);
+void add_edit(CLI::App& app, Context& context, int& exit_code);
+void add_label(CLI::App& app, Context& context, int& exit_code);  // label, annotate
+void add_wait(CLI::App& app, Context& context, int& exit_code);
+void add_auth(CLI::App& app, Context& context, int& exit_code);
 void add_logs(CLI::App& app, Context& context, int& exit_code);
 void add_why(CLI::App& app, Context& context, int& exit_code);
 void add_image(CLI::App& app, Context& context, int& exit_code);

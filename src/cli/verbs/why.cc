@@ -31,7 +31,14 @@ Result<void> run_why(Context& context, const std::vector<std::string>& words) {
   about.push_back(situation.object);
   SKIFF_ASSIGN(situation.events, events_of(*server, ns, about));
   const Time now = std::chrono::floor<Duration>(std::chrono::system_clock::now());
-  for (const std::string& line : explain(situation, now)) fmt::print("{}\n", printable(line));
+  const std::vector<std::string> reasons = explain(situation, now);
+  if (context.globals.output == "json") {
+    json::array lines;
+    for (const std::string& line : reasons) lines.emplace_back(line);
+    fmt::print("{}\n", json::pretty(json::object{{"reasons", std::move(lines)}}));
+    return {};
+  }
+  for (const std::string& line : reasons) fmt::print("{}\n", printable(line));
   return {};
 }
 
@@ -41,7 +48,6 @@ void add_why(CLI::App& app, Context& context, int& exit_code) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* verb = app.add_subcommand("why", "Say in plain words why something waits or failed");
   verb->add_option("target", *words, "KIND/NAME")->required();
-  verb->add_option("-n,--namespace", context.globals.ns, "Namespace");
   verb->callback([words, &context, &exit_code] {
     if (auto done = run_why(context, *words); !done) exit_code = report(done.error());
   });

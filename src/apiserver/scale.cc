@@ -1,0 +1,190 @@
+#include "apiserver/scale.h"
+
+#include <fmt/format.h>
+
+#include "api/meta.h"
+#include "apiserver/reads.h"
+#include "apiserver/status.h"
+#include "apiserver/writes.h"
+#include "base/selectors.h"
+#include "base/strings.h"
+
+namespace skiff::apiserver {
+namespace {
+
+const ServedKind& scale_kind() {
+  static const ServedKind kKind = [] {
+    ServedKind kind{.storage_group = "autoscaling", .storage_version = "v1"};
+    kind.kind.resource = {"autoscaling", "v1", "scales", "Scale", true};
+    kind.kind.schema = "io.k8s.api.autoscaling.v1.Scale";
+    return kind;
+  }();
+  return kKind;
+}
+
+std::vector<std::string_view> steps(std::string_view path) {
+  if (path.starts_with('.')) path.remove_prefix(1);
+  return split(path, '.');
+}
+
+const json::value* follow(const json::value& object, std::string_view path) {
+  const json::value* at = &object;
+  for (const std::string_view step : steps(path)) {
+    at = json::find(*at, {step});
+    if (at == nullptr) return nullptr;
+  }
+  return at->is_null() ? nullptr : at;
+}
+
+Error wrong_type(std::string_view path, const json::value& found, std::string_view wanted) {
+  return {.code = Code::kInternal,
+          .message = fmt::format("Internal error occurred: {} accessor error: {} is of the type "
+                                 "{}, expected {}",
+                                 path, json::serialize(found), json::type_name(found), wanted)};
+}
+
+Result<std::int64_t> replicas_at(const json::value& object, std::string_view path) {
+  const json::value* found = follow(object, path);
+  if (found == nullptr) return 0;
+  const auto n = json::get_int(*found, {});
+  if (!n) return std::unexpected(wrong_type(path, *found, "int64"));
+  return *n;
+}
+
+Result<std::string> selector_at(const json::value& object, std::string_view path) {
+  const json::value* found = path.empty() ? nullptr : follow(object, path);
+  if (found == nullptr) return "";
+  if (found->is_string()) return std::string(json::view(found->get_string()));
+  if (!found->is_object()) return std::unexpected(wrong_type(path, *found, "string"));
+  const auto selector = LabelSelector::from_object(*found);
+  if (!selector) return fail(Code::kBadRequest, selector.error().message);
+  return selector->text();
+}
+
+// Without regard to whether the replicas are given.
+Result<json::value> read_scale(const ServedKind& kind, const json::value& object) {
+  const api::ScalePaths& paths = *kind.kind.scale;
+  SKIFF_ASSIGN(const std::int64_t wanted, replicas_at(object, paths.spec));
+  SKIFF_ASSIGN(const std::int64_t present, replicas_at(object, paths.status));
+  SKIFF_ASSIGN(const std::string selector, selector_at(object, paths.selector));
+  json::object metadata;
+  for (const std::string_view field :
+       {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
+    const json::value* v = json::find(object, {"metadata", field});
+    if (v != nullptr) metadata[field] = *v;
+  }
+  json::object spec, status{{"replicas", present}};
+  if (wanted != 0) spec["replicas"] = wanted;
+  if (!selector.empty()) status["selector"] = selector;
+  return json::object{{"kind", "Scale"},
+                      {"apiVersion", "autoscaling/v1"},
+                      {"metadata", std::move(metadata)},
+                      {"spec", std::move(spec)},
+                      {"status", std::move(status)}};
+}
+
+void put_replicas(json::value& object, std::string_view path, std::int64_t replicas) {
+  json::value* at = &object;
+  for (const std::string_view step : steps(path)) {
+    if (!at->is_object()) at->emplace_object();
+    at = &at->get_object()[step];
+  }
+  *at = replicas;
+}
+
+}  // namespace
+
+Result<json::value> scale_of(const ServedKind& kind, const json::value& stored) {
+  json::value shown = stored;
+  kind.from_storage(shown);
+  const std::string& path = kind.kind.scale->spec;
+  if (kind.custom && follow(shown, path) == nullptr) {
+    return fail(
+        Code::kInternal,
+        fmt::format("Internal error occurred: the spec replicas field \"{}\" does not exist",
+                    path));
+  }
+  return read_scale(kind, shown);
+}
+
+json::value scale_or_null(const ServedKind& kind, const json::value& stored) {
+  auto scale = scale_of(kind, stored);
+  return scale ? std::move(*scale) : json::value();
+}
+
+http::Response get_scale(const store::Store& store, const ServedKind& kind, const store::Key& key) {
+  const store::EntryPtr entry = store.get(key);
+  if (!entry) {
+    http::Response response = error_response(not_found(kind.resource(), key.name));
+    hold_until_visible(store, store.revision(), response);
+    return response;
+  }
+  const auto scale = scale_of(kind, *entry->value());
+  http::Response response =
+      scale ? json_response(200, json::serialize(*scale)) : error_response(scale.error());
+  hold_until_visible(store, entry->revision(), response);
+  return response;
+}
+
+std::vector<Cause> check_scale(const ServedKind& kind, const json::value& object) {
+  if (!kind.kind.scale) return {};
+  const std::string& path = kind.kind.scale->spec;
+  const json::value* found = follow(object, path);
+  const auto n = found == nullptr ? std::nullopt : json::get_int(*found, {});
+  if (!n) return {};
+  if (*n < 0) return {invalid_value(path, *n, "should be a non-negative integer")};
+  if (*n > INT32_MAX) {
+    return {invalid_value(path, *n, fmt::format("should be less than or equal to {}", INT32_MAX))};
+  }
+  return {};
+}
+
+Result<Outcome> Writes::scale(Transaction& txn, const WriteRequest& request) {
+  const ServedKind& kind = *request.kind;
+  const api::Resource& resource = kind.resource();
+  const Object old = txn.get(key_of(request));
+  if (old == nullptr) return std::unexpected(not_found(resource, request.name));
+  SKIFF_TRY(check_preconditions(request, *old));
+  json::value next = *old;
+  kind.from_storage(next);
+  SKIFF_ASSIGN(const json::value before, read_scale(kind, next));
+
+  WriteRequest as_scale = request;
+  as_scale.kind = &scale_kind();
+  json::value scale = request.body;
+  if (request.verb == Verb::kPatch) {
+    SKIFF_ASSIGN(scale, gate_.patch(scale_kind(), request.patch, before, request.body));
+  } else if (request.verb != Verb::kUpdate) {
+    return std::unexpected(method_not_allowed());
+  }
+  SKIFF_TRY(match_body(as_scale, scale));
+  std::vector<std::string> warnings;
+  SKIFF_TRY(check_unknown(as_scale, scale, warnings));
+  SKIFF_TRY(gate_.check(scale_kind(), scale));
+  const auto wanted = json::get_int(scale, {"spec", "replicas"});
+  if (!kind.custom && wanted.value_or(0) < 0) {
+    return std::unexpected(
+        invalid(scale_kind().resource(), request.name,
+                {invalid_value("spec.replicas", *wanted, "must be greater than or equal to 0")}));
+  }
+  if (const std::string_view uid = api::uid(scale); !uid.empty() && uid != api::uid(*old)) {
+    api::Resource place = resource;
+    place.plural += "/scale";
+    return std::unexpected(
+        conflict(place, request.name,
+                 fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                             uid, api::uid(*old))));
+  }
+  put_replicas(next, kind.kind.scale->spec, wanted.value_or(0));
+  json::object& metadata = json::make_object(next, {"metadata"});
+  metadata["resourceVersion"] = json::string(api::resource_version(scale));
+  WriteRequest as_object = request;
+  as_object.duplicated.clear();
+  as_object.validation = FieldValidation::kIgnore;
+  SKIFF_ASSIGN(Outcome outcome, replace(txn, as_object, *old, std::move(next)));
+  outcome.scale_of = &kind;
+  outcome.warnings.insert(outcome.warnings.begin(), warnings.begin(), warnings.end());
+  return outcome;
+}
+
+}  // namespace skiff::apiserver

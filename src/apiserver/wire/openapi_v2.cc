@@ -1,0 +1,170 @@
+#include "apiserver/wire/openapi_v2.h"
+
+namespace skiff::apiserver {
+namespace {
+
+constexpr std::string_view kV3Schemas = "#/components/schemas/";
+constexpr std::string_view kMethods[] = {"get", "put", "post", "delete", "patch"};
+
+json::object schema_v2(const json::object& v3);
+
+json::string reference_v2(const json::value& v3) {
+  const std::string_view text = json::get_string(v3, {});
+  return json::string("#/definitions/" + std::string(text.substr(kV3Schemas.size())));
+}
+
+json::value value_v2(const json::value& v3) {
+  return v3.is_object() ? json::value(schema_v2(v3.get_object())) : v3;
+}
+
+std::string_view text_of(const json::object& from, std::string_view key) {
+  const json::value* v = from.if_contains(key);
+  return v == nullptr ? std::string_view() : json::get_string(*v, {});
+}
+
+bool set(const json::object& v3, std::string_view key) {
+  const json::value* v = v3.if_contains(key);
+  return v != nullptr && v->is_bool() && v->get_bool();
+}
+
+// The one type of a value that v3 describes as one of several: what old clients take for any.
+void settle_type(const json::object& v3, json::object& out) {
+  if (v3.contains("type") || !v3.contains("oneOf")) return;
+  const std::string_view format = text_of(v3, "format");
+  if (format == "int-or-string" || v3.at("oneOf").get_array().size() == 2) out["type"] = "string";
+}
+
+// kubectl cannot read untyped places that have fields, lists without items, or unknown fields
+// beside known ones: there it must take anything.
+void loosen(const json::object& v3, json::object& out) {
+  const bool any = set(v3, "nullable");
+  const bool unknown = set(v3, "x-kubernetes-preserve-unknown-fields");
+  if (any || unknown) {
+    out.erase("items");
+    out.erase("properties");
+  }
+  const bool object = text_of(out, "type") == "object";
+  const bool bare_list = text_of(out, "type") == "array" && !out.contains("items");
+  if (any || (unknown && object) || bare_list) {
+    out.erase("type");
+  }
+}
+
+json::object schema_v2(const json::object& v3) {
+  if (const json::value* ref = v3.if_contains("$ref")) return {{"$ref", reference_v2(*ref)}};
+  json::object out;
+  for (const auto& member : v3) {
+    const std::string_view key = member.key();
+    const json::value& value = member.value();
+    if (key == "allOf") {
+      const json::array& all = value.get_array();
+      if (all.size() == 1 && all[0].is_object() && all[0].get_object().contains("$ref")) {
+        out["$ref"] = reference_v2(all[0].get_object().at("$ref"));
+      }
+    } else if (key == "properties") {
+      json::object properties;
+      for (const auto& p : value.get_object()) properties[p.key()] = value_v2(p.value());
+      out[key] = std::move(properties);
+    } else if (key == "items" || key == "additionalProperties") {
+      out[key] = value_v2(value);
+    } else if (key != "oneOf" && key != "anyOf" && key != "not" && key != "nullable") {
+      out[key] = value;
+    }
+  }
+  if (out.contains("$ref")) out.erase("default");
+  settle_type(v3, out);
+  loosen(v3, out);
+  return out;
+}
+
+json::object parameter_v2(const json::object& v3) {
+  json::object out;
+  for (const auto& member : v3) {
+    if (member.key() != "schema") {
+      out[member.key()] = member.value();
+      continue;
+    }
+    for (const auto& inner : member.value().get_object()) out[inner.key()] = inner.value();
+  }
+  return out;
+}
+
+json::array parameters_v2(const json::object& v3) {
+  json::array out;
+  if (const json::value* list = v3.if_contains("parameters")) {
+    for (const json::value& p : list->get_array()) {
+      out.emplace_back(parameter_v2(p.get_object()));
+    }
+  }
+  return out;
+}
+
+// The media types of a v3 content map; the schema of the first.
+json::array types_of(const json::value& content, json::object& schema) {
+  json::array types;
+  for (const auto& member : content.get_object()) {
+    types.emplace_back(member.key());
+    schema = schema_v2(json::get_object(member.value(), {"schema"}));
+  }
+  return types;
+}
+
+json::object operation_v2(const json::object& v3) {
+  json::object out, schema;
+  for (const auto& member : v3) {
+    const std::string_view key = member.key();
+    if (key != "parameters" && key != "requestBody" && key != "responses") {
+      out[key] = member.value();
+    }
+  }
+  json::array parameters = parameters_v2(v3);
+  if (const json::value* body = v3.if_contains("requestBody")) {
+    out["consumes"] = types_of(*json::find(*body, {"content"}), schema);
+    parameters.insert(
+        parameters.begin(),
+        json::object{{"name", "body"}, {"in", "body"}, {"required", true}, {"schema", schema}});
+  }
+  out["parameters"] = std::move(parameters);
+  json::object responses;
+  for (const auto& member : v3.at("responses").get_object()) {
+    out["produces"] = types_of(*json::find(member.value(), {"content"}), schema);
+    responses[member.key()] =
+        json::object{{"description", member.value().at("description")}, {"schema", schema}};
+  }
+  out["responses"] = std::move(responses);
+  return out;
+}
+
+json::object path_v2(const json::object& v3) {
+  json::object out;
+  for (const std::string_view method : kMethods) {
+    if (const json::value* v = v3.if_contains(method)) out[method] = operation_v2(v->get_object());
+  }
+  if (v3.contains("parameters")) out["parameters"] = parameters_v2(v3);
+  return out;
+}
+
+}  // namespace
+
+json::object openapi_v2(const std::vector<json::object>& v3_documents) {
+  json::object paths, definitions;
+  for (const json::object& document : v3_documents) {
+    for (const auto& path : document.at("paths").get_object()) {
+      paths[path.key()] = path_v2(path.value().get_object());
+    }
+    for (const auto& schema : document.at("components").at("schemas").get_object()) {
+      // A kind's own document names its group, version and kind; where another refers to it, not.
+      if (definitions.contains(schema.key()) &&
+          !schema.value().get_object().contains("x-kubernetes-group-version-kind")) {
+        continue;
+      }
+      definitions[schema.key()] = schema_v2(schema.value().get_object());
+    }
+  }
+  return {{"swagger", "2.0"},
+          {"info", {{"title", "Skiff"}, {"version", "v1"}}},
+          {"paths", std::move(paths)},
+          {"definitions", std::move(definitions)}};
+}
+
+}  // namespace skiff::apiserver

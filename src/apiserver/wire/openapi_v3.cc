@@ -1,0 +1,253 @@
+#include "apiserver/wire/openapi_v3.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/builtin.h"
+#include "apiserver/request_body.h"
+#include "apiserver/wire/names.h"
+
+namespace skiff::apiserver {
+namespace {
+
+constexpr std::string_view kSchemas = "#/components/schemas/";
+constexpr std::string_view kListMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
+constexpr std::string_view kStatus = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
+
+// What an operation is about, and the schema of what it answers.
+struct Subject {
+  json::object gvk = {};
+  std::string schema = {};
+};
+
+json::object gvk_of(std::string_view group, std::string_view version, std::string_view kind) {
+  return {{"group", json::string(group)},
+          {"version", json::string(version)},
+          {"kind", json::string(kind)}};
+}
+
+json::object query(std::string_view name, std::string_view type, std::string_view description) {
+  return {{"name", json::string(name)},
+          {"in", "query"},
+          {"description", json::string(description)},
+          {"schema", {{"type", json::string(type)}, {"uniqueItems", true}}}};
+}
+
+json::object in_path(std::string_view name) {
+  return {{"name", json::string(name)},
+          {"in", "path"},
+          {"required", true},
+          {"schema", {{"type", "string"}, {"uniqueItems", true}}}};
+}
+
+json::array write_parameters(bool patch) {
+  json::array out{query("dryRun", "string", "All: do every check, write nothing."),
+                  query("fieldManager", "string", "Who makes this change."),
+                  query("fieldValidation", "string",
+                        "What happens to unknown fields: Ignore, Warn or Strict.")};
+  if (patch) out.emplace_back(query("force", "boolean", "Take fields that others have applied."));
+  return out;
+}
+
+json::array list_parameters() {
+  return {query("allowWatchBookmarks", "boolean", "Send bookmarks on a watch."),
+          query("continue", "string", "Where the page before ended."),
+          query("fieldSelector", "string", "Only objects whose fields match."),
+          query("labelSelector", "string", "Only objects whose labels match."),
+          query("limit", "integer", "At most so many objects in one answer."),
+          query("resourceVersion", "string", "How new the answer must be."),
+          query("resourceVersionMatch", "string", "Exact or NotOlderThan."),
+          query("sendInitialEvents", "boolean", "Begin a watch with what there is."),
+          query("timeoutSeconds", "integer", "How long a watch may last."),
+          query("watch", "boolean", "Stream changes instead.")};
+}
+
+json::array delete_parameters() {
+  return {query("dryRun", "string", "All: delete nothing."),
+          query("gracePeriodSeconds", "integer", "Time to stop."),
+          query("orphanDependents", "boolean", "The old form of propagationPolicy."),
+          query("propagationPolicy", "string", "Orphan, Background or Foreground.")};
+}
+
+json::object reference(std::string_view schema) {
+  return {{"$ref", std::string(kSchemas) + std::string(schema)}};
+}
+
+json::object content(std::string_view schema) {
+  json::object out;
+  for (std::string_view type : {"application/json", "application/yaml"}) {
+    out[type] = json::object{{"schema", reference(schema)}};
+  }
+  return out;
+}
+
+json::object operation(const Subject& subject, std::string_view action, const std::string& id,
+                       json::array parameters, int code = 200) {
+  return {
+      {"description",
+       fmt::format("{} {}", action, json::view(subject.gvk.at("kind").get_string()))},
+      {"operationId", id},
+      {"parameters", std::move(parameters)},
+      {"responses",
+       {{std::to_string(code),
+         {{"description", code == 201 ? "Created" : "OK"}, {"content", content(subject.schema)}}}}},
+      {"x-kubernetes-action", json::string(action)},
+      {"x-kubernetes-group-version-kind", subject.gvk}};
+}
+
+json::object write_operation(const Subject& subject, std::string_view action,
+                             const std::string& id) {
+  json::object out =
+      operation(subject, action, id, write_parameters(false), action == "post" ? 201 : 200);
+  out["requestBody"] = json::object{{"content", {{"*/*", {{"schema", reference(subject.schema)}}}}},
+                                    {"required", true}};
+  return out;
+}
+
+json::object patch_operation(const ServedKind& kind, const Subject& subject,
+                             const std::string& id) {
+  json::object out = operation(subject, "patch", id, write_parameters(true));
+  json::object types;
+  for (const std::string_view type : patch_types(kind)) {
+    types[type] = json::object{{"schema", json::object{{"type", "object"}}}};
+  }
+  out["requestBody"] = json::object{{"content", std::move(types)}, {"required", true}};
+  return out;
+}
+
+bool has(const std::vector<std::string>& verbs, std::string_view verb) {
+  return std::ranges::count(verbs, verb) > 0;
+}
+
+class Document {
+ public:
+  explicit Document(const SchemaGate& gate) : gate_(gate) {}
+
+  void add(const ServedKind& kind) {
+    const api::Resource& r = kind.resource();
+    Subject one{.gvk = gvk_of(r.group, r.version, r.kind)};
+    json::object components = gate_.components(kind, one.schema);
+    json::object& own = components[one.schema].as_object();
+    if (kind.custom) complete(own);
+    own["x-kubernetes-group-version-kind"] = json::array{one.gvk};
+    for (auto& member : components) schemas_[member.key()] = std::move(member.value());
+    add_paths(kind, one);
+  }
+
+  json::object take() {
+    return {{"openapi", "3.0.0"},
+            {"info", {{"title", "Skiff"}, {"version", "v1"}}},
+            {"paths", std::move(paths_)},
+            {"components", {{"schemas", std::move(schemas_)}}}};
+  }
+
+ private:
+  // What every object has and no definition of a custom kind says.
+  void complete(json::object& schema) {
+    json::object& properties = json::make_object(schema, {"properties"});
+    properties["apiVersion"] = json::object{
+        {"type", "string"}, {"description", "The group and version of the object's schema."}};
+    properties["kind"] =
+        json::object{{"type", "string"}, {"description", "The type of the object."}};
+    properties["metadata"] = json::object{{"description", "Standard object's metadata."},
+                                          {"allOf", json::array{reference(api::kObjectMeta)}}};
+    gate_.add_component(std::string(api::kObjectMeta), schemas_);
+  }
+
+  Subject list_of(const ServedKind& kind, const Subject& one) {
+    const api::Resource& r = kind.resource();
+    Subject list{.gvk = gvk_of(r.group, r.version, r.kind + "List"), .schema = one.schema + "List"};
+    schemas_[list.schema] =
+        json::object{{"type", "object"},
+                     {"required", json::array{"items"}},
+                     {"properties",
+                      {{"apiVersion", {{"type", "string"}}},
+                       {"items", {{"type", "array"}, {"items", reference(one.schema)}}},
+                       {"kind", {{"type", "string"}}},
+                       {"metadata", reference(kListMeta)}}},
+                     {"x-kubernetes-group-version-kind", json::array{list.gvk}}};
+    gate_.add_component(std::string(kListMeta), schemas_);
+    // The operation is about the kind; only what it answers is the list.
+    list.gvk = one.gvk;
+    return list;
+  }
+
+  void add_paths(const ServedKind& kind, const Subject& one) {
+    const api::Resource& r = kind.resource();
+    const std::vector<std::string> words = verbs(kind);
+    const std::string collection = r.collection_path(r.namespaced ? "{namespace}" : "");
+    const auto id = [&](std::string_view action, std::string_view more = "") {
+      return fmt::format("{}{}{}{}", action, r.kind, more, r.version);
+    };
+    json::array place;
+    if (r.namespaced) place.emplace_back(in_path("namespace"));
+    place.emplace_back(query("pretty", "string", "Answer with indentation."));
+    json::object all{{"parameters", place}}, each;
+    if (has(words, "list")) {
+      const Subject list = list_of(kind, one);
+      all["get"] = operation(list, "list", id("list"), list_parameters());
+      if (r.namespaced) {
+        paths_[r.collection_path("")] = json::object{
+            {"get", operation(list, "list", id("list", "ForAllNamespaces"), list_parameters())}};
+      }
+    }
+    if (has(words, "create")) all["post"] = write_operation(one, "post", id("create"));
+    const Subject gone{.gvk = one.gvk, .schema = std::string(kStatus)};
+    gate_.add_component(gone.schema, schemas_);
+    if (has(words, "deletecollection")) {
+      all["delete"] =
+          operation(gone, "deletecollection", id("deleteCollection"), delete_parameters());
+    }
+    paths_[collection] = std::move(all);
+    place.insert(place.begin(), in_path("name"));
+    each["parameters"] = place;
+    if (has(words, "get")) each["get"] = operation(one, "get", id("read"), {});
+    if (has(words, "update")) each["put"] = write_operation(one, "put", id("replace"));
+    if (has(words, "patch")) each["patch"] = patch_operation(kind, one, id("patch"));
+    if (has(words, "delete")) {
+      each["delete"] = operation(gone, "delete", id("delete"), delete_parameters());
+    }
+    if (each.size() > 1) paths_[collection + "/{name}"] = std::move(each);
+    for (const api::Subresource& sub : subresources(kind)) {
+      paths_[collection + "/{name}/" + sub.name] = below(kind, one, sub, place);
+    }
+  }
+
+  json::object below(const ServedKind& kind, const Subject& one, const api::Subresource& sub,
+                     const json::array& place) {
+    const api::Resource& r = kind.resource();
+    Subject subject = one;
+    if (sub.kind != r.kind) {
+      const std::string& group = sub.version.empty() ? r.group : sub.group;
+      const std::string& version = sub.version.empty() ? r.version : sub.version;
+      subject = {.gvk = gvk_of(group, version, sub.kind),
+                 .schema = builtin_definition(group, version, sub.kind)};
+      gate_.add_component(subject.schema, schemas_);
+    }
+    const auto id = [&](std::string_view action) {
+      return fmt::format("{}{}{}{}", action, r.kind, sub.name, r.version);
+    };
+    json::object out{{"parameters", place}};
+    if (has(sub.verbs, "get")) out["get"] = operation(subject, "get", id("read"), {});
+    if (has(sub.verbs, "create")) out["post"] = write_operation(subject, "post", id("create"));
+    if (has(sub.verbs, "update")) out["put"] = write_operation(subject, "put", id("replace"));
+    if (has(sub.verbs, "patch")) out["patch"] = patch_operation(kind, subject, id("patch"));
+    return out;
+  }
+
+  const SchemaGate& gate_;
+  json::object paths_;
+  json::object schemas_;
+};
+
+}  // namespace
+
+json::object openapi_v3(const KindTable& kinds, const SchemaGate& gate, const std::string& group,
+                        const std::string& version) {
+  Document document(gate);
+  for (const ServedKind* kind : kinds.in(group, version)) document.add(*kind);
+  return document.take();
+}
+
+}  // namespace skiff::apiserver
