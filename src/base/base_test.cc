@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/http.h"
 #include "base/json.h"
 #include "base/random.h"
@@ -27,6 +29,21 @@ TEST(Json, ANumberTooLargeForADoubleIsRefused) {
   EXPECT_FALSE(json::parse(std::string(400, '9')));
   EXPECT_TRUE(json::parse("[1e308, 1e-400, \"1e999\"]"));
   EXPECT_TRUE(json::parse("\"" + std::string(400, '9') + "\""));
+}
+
+TEST(Json, NumbersAreReadToTheLastPlace) {
+  for (const char* text : {"-3e50", "0.1", "2.2250738585072014e-308", "1.7976931348623157e308",
+                           "123456789.123456789", "5e-324", "12345678901234567890123"}) {
+    const auto read = json::parse(text);
+    ASSERT_TRUE(read) << text;
+    EXPECT_EQ(read->as_double(), std::strtod(text, nullptr)) << text;
+    const auto again = json::parse(json::serialize(*read));
+    ASSERT_TRUE(again) << text;
+    EXPECT_EQ(*again, *read) << "it does not drift";
+  }
+  EXPECT_EQ(json::parse("1e-400")->as_double(), 0);
+  EXPECT_EQ(json::parse("-9223372036854775808")->as_int64(), INT64_MIN);
+  EXPECT_EQ(json::parse("18446744073709551615")->as_uint64(), UINT64_MAX);
 }
 
 TEST(Json, SetMakesTheWay) {

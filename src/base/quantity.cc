@@ -63,9 +63,15 @@ std::optional<Scale> read_suffix(std::string_view text) {
 Wide scaled(Wide whole, Wide fraction, bool more, Scale scale) {
   if (whole == 0 && fraction == 0 && !more) return 0;
   if (scale.format != Quantity::Format::kBinary && scale.exponent < 0) {
-    const int digits = std::min(kFractionDigits - 9 - scale.exponent, 38);
-    const Wide all = whole * power10(kFractionDigits) + fraction;
-    return std::min(divide_up(all + (more ? 1 : 0), power10(digits)), kMaxNanos);
+    const int places = 9 + scale.exponent;
+    if (places < 0) {
+      const Wide unit = power10(std::min(-places, 37));
+      const bool rest = whole % unit != 0 || fraction != 0 || more;
+      return std::min(whole / unit + (rest ? 1 : 0), kMaxNanos);
+    }
+    const Wide parts = fraction * power10(places) + (more ? 1 : 0);
+    const Wide low = divide_up(parts, power10(kFractionDigits));
+    return std::min(whole * power10(places) + low, kMaxNanos);
   }
   if (scale.format != Quantity::Format::kBinary && scale.exponent > 18) return kMaxNanos;
   const Wide factor = scale.format == Quantity::Format::kBinary ? Wide{1} << scale.exponent
@@ -102,7 +108,8 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   bool more = false;
   std::size_t i = 0, digits = 0;
   for (; i < rest.size() && rest[i] >= '0' && rest[i] <= '9'; ++i, ++digits) {
-    whole = std::min(whole * 10 + (rest[i] - '0'), Wide{INT64_MAX});
+    // As many nanos are the most there can be; more digits say no more.
+    whole = std::min(whole * 10 + (rest[i] - '0'), kMaxNanos);
   }
   if (i < rest.size() && rest[i] == '.') {
     int places = 0;

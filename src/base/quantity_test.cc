@@ -72,5 +72,18 @@ TEST(Quantity, ComparesAndAdds) {
   EXPECT_FALSE(Quantity::from_json(json::value(nullptr)));
 }
 
+TEST(Quantity, ManyDigitsOfASmallUnitAreReadWhole) {
+  const auto large = Quantity::parse("1.544Ei");
+  ASSERT_TRUE(large);
+  EXPECT_EQ(large->text(), "1780110803112971730944m");
+  EXPECT_EQ(Quantity::parse(large->text()), *large);
+  EXPECT_EQ(Quantity::parse("9223372036854775807000000000n")->value(), INT64_MAX);
+  EXPECT_EQ(Quantity::parse(std::string(60, '9') + "n")->value(), INT64_MAX) << "held at the most";
+  EXPECT_EQ(Quantity::parse("1e-12")->text(), "1e-9") << "rounded up";
+  EXPECT_EQ(Quantity::parse("12345e-12")->text(), "13e-9");
+  EXPECT_EQ(Quantity::parse("-12000e-12")->text(), "-12e-9");
+  EXPECT_EQ(Quantity::parse("0.5m")->text(), "500u");
+}
+
 }  // namespace
 }  // namespace skiff

@@ -220,6 +220,10 @@ class Reader {
   }
 
   Result<std::string> key_of(const Event& event) {
+    // Before it is read: keys within keys would be a way around the limit on depth.
+    if (event.raw.type != YAML_SCALAR_EVENT && event.raw.type != YAML_ALIAS_EVENT) {
+      return bad(event.line(), "a key must be a scalar");
+    }
     SKIFF_ASSIGN(const json::value key, node(event, limits::kJsonDepth - 1));
     if (key.is_string()) return std::string(json::view(key.get_string()));
     if (key.is_object() || key.is_array()) return bad(event.line(), "a key must be a scalar");

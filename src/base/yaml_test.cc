@@ -147,5 +147,18 @@ TEST(Yaml, WhatIsWrittenReadsBack) {
   }
 }
 
+TEST(Yaml, KeysWithinKeysAreRefusedBeforeTheyAreRead) {
+  for (const char* open : {"{", "? ", "? - ", "{? ["}) {
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += open;
+    EXPECT_FALSE(yaml::parse(text)) << open;
+  }
+  const auto flow = yaml::parse("{a: 1}: b\n");
+  ASSERT_FALSE(flow);
+  EXPECT_NE(flow.error().message.find("a key must be a scalar"), std::string::npos)
+      << flow.error().message;
+  EXPECT_TRUE(yaml::parse("- &x a\n- {*x : b}\n")) << "an alias of a scalar is one";
+}
+
 }  // namespace
 }  // namespace skiff::yaml
