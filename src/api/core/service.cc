@@ -285,6 +285,11 @@ void drop_of_old_type(json::value& object, const json::value& old) {
     }
   }
   if (type != "ClusterIP" && type != "ExternalName") return;
+  for (const std::string_view field : {"externalTrafficPolicy", "healthCheckNodePort",
+                                       "allocateLoadBalancerNodePorts", "loadBalancerClass"}) {
+    const json::value* was = present(old, {"spec", field});
+    if (was != nullptr && spec.contains(field) && spec[field] == *was) spec.erase(field);
+  }
   std::set<std::int64_t> before;
   for (const json::value& port : json::get_array(old, {"spec", "ports"})) {
     before.insert(json::get_int(port, {"nodePort"}).value_or(0));
