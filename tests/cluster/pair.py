@@ -38,9 +38,9 @@ class Side:
             try:
                 if self.connection is None:
                     self.connection = (
-                        http.client.HTTPSConnection(self.host, self.port, timeout=30,
+                        http.client.HTTPSConnection(self.host, self.port, timeout=90,
                                                     context=ssl._create_unverified_context())
-                        if self.tls else http.client.HTTPConnection(self.host, self.port, timeout=30))
+                        if self.tls else http.client.HTTPConnection(self.host, self.port, timeout=90))
                 self.connection.request(method, path, text, all_headers)
                 answer = self.connection.getresponse()
                 data = answer.read()

@@ -271,7 +271,7 @@ def test_lists_and_watches(pair):
                   "sendInitialEvents=true", "labelSelector=a%20b", "labelSelector=a%3D%3D%3Db", "labelSelector=a%20in%20(", "labelSelector=!n",
                   "labelSelector=n%20in%20(1,2)", "labelSelector=n%20notin%20(1,2),page", "labelSelector=n!%3D1,page%3Dyes", "labelSelector=n%3E3",
                   "fieldSelector=metadata.name%3Dpage-1", "fieldSelector=metadata.name!%3Dpage-1,metadata.namespace%3D" + NS + "&labelSelector=page",
-                  "fieldSelector=spec.x%3D1", "fieldSelector=metadata.name", "timeoutSeconds=x", "watch=maybe", "resourceVersion=0&limit=2&labelSelector=page"):
+                  "fieldSelector=spec.x%3D1", "fieldSelector=metadata.name", "timeoutSeconds=x", "watch=maybe&timeoutSeconds=1", "resourceVersion=0&limit=2&labelSelector=page"):
         pair.ask("GET", f"{maps}?{query}")
     short = "&timeoutSeconds=1&watch=true"
     pair.ask("GET", pages + short)

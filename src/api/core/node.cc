@@ -76,6 +76,12 @@ void set_all_defaults(json::value& object) {
   set_blocks(object);
 }
 
+// A flag that nobody set reads as false.
+std::optional<std::string> field_text(const json::value& object, std::string_view path) {
+  if (path != "spec.unschedulable") return std::nullopt;
+  return json::get_bool(object, {"spec", "unschedulable"}).value_or(false) ? "true" : "false";
+}
+
 }  // namespace
 
 Kind node_kind() {
@@ -96,6 +102,7 @@ Kind node_kind() {
                       {"Container-Runtime", "string", "", 1}},
           .selectable = {"spec.unschedulable"},
           .set_defaults = set_all_defaults,
+          .field_text = field_text,
           .cells = cells};
 }
 
