@@ -147,7 +147,8 @@ class Document {
   void complete(json::object& schema) {
     json::object& properties = json::make_object(schema, {"properties"});
     properties["apiVersion"] = json::object{
-        {"type", "string"}, {"description", "The group and version of the object's schema."}};
+        {"type", "string"},
+        {"description", "APIVersion defines the schema of this object: its group and version."}};
     properties["kind"] =
         json::object{{"type", "string"}, {"description", "The type of the object."}};
     properties["metadata"] = json::object{{"description", "Standard object's metadata."},
