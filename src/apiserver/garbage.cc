@@ -123,7 +123,8 @@ bool Collector::finish_foreground(const store::Key& key, const Node& node) {
   for (const store::Key& child : dependents(node.uid)) {
     const Node& dependent = nodes_.at(child);
     const auto owner = std::ranges::find(dependent.owners, node.uid, &Owner::uid);
-    if (owner->blocks) waiting = true;
+    // In a circle nobody waits for who waits for him.
+    if (owner->blocks && !(dependent.deleting && leads_to(dependent.uid, node.uid))) waiting = true;
     const bool shared = std::ranges::any_of(dependent.owners, [&](const Owner& other) {
       return other.uid != node.uid && owner_lives(child, other);
     });
@@ -139,6 +140,22 @@ bool Collector::finish_foreground(const store::Key& key, const Node& node) {
     return did;
   }
   return remove_finalizer(key, kForeground) || did;
+}
+
+// Whether `to` is among what depends on `from`, at any depth.
+bool Collector::leads_to(const std::string& from, const std::string& to) const {
+  std::set<std::string> seen = {from};
+  std::vector<std::string> open = {from};
+  while (!open.empty()) {
+    const std::string uid = std::move(open.back());
+    open.pop_back();
+    for (const store::Key& child : dependents(uid)) {
+      const std::string& next = nodes_.at(child).uid;
+      if (next == to) return true;
+      if (seen.insert(next).second) open.push_back(next);
+    }
+  }
+  return false;
 }
 
 bool Collector::finish_orphan(const store::Key& key, const Node& node) {

@@ -70,6 +70,7 @@ class Collector {
   bool step(const store::Key& key);
   bool expire_events();
   bool finish_foreground(const store::Key& key, const Node& node);
+  bool leads_to(const std::string& from, const std::string& to) const;
   bool finish_orphan(const store::Key& key, const Node& node);
   bool judge_owners(const store::Key& key);
   bool empty_namespace(const store::Key& key);

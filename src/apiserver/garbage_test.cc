@@ -65,6 +65,22 @@ TEST(Garbage, IsKeptByALivingOwner) {
   EXPECT_EQ(json::get_array(child, {"metadata", "ownerReferences"}).size(), 1u);
 }
 
+TEST(Garbage, InACircleGoesWhole) {
+  World world;
+  const std::string a = make(world, "a"), b = make(world, "b", a), c = make(world, "c", b);
+  world.call(
+      "PATCH", kMaps + "/a",
+      fmt::format(R"({{"metadata":{{"ownerReferences":[{{"apiVersion":"v1","kind":"ConfigMap",)"
+                  R"("name":"c","uid":"{}","blockOwnerDeletion":true}}]}}}})",
+                  c),
+      "application/merge-patch+json");
+  world.collect();
+  EXPECT_EQ(status_of(world, "c"), 200);
+  world.call("DELETE", kMaps + "/a?propagationPolicy=Foreground");
+  world.collect();
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(status_of(world, name), 404) << name;
+}
+
 TEST(Garbage, InTheForegroundGoesBeforeItsOwner) {
   World world;
   const std::string owner = make(world, "owner");
