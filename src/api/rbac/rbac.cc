@@ -76,7 +76,7 @@ void default_binding(json::value& object) {
   if (root == nullptr) return;
   if (json::object* ref = object_in(*root, "roleRef")) put(*ref, "apiGroup", json::string(kGroup));
   each(*root, "subjects", [](json::object& subject) {
-    const std::string_view kind = json::get_string(subject, {"kind"});
+    const std::string kind(json::get_string(subject, {"kind"}));
     if (kind == "User" || kind == "Group") put(subject, "apiGroup", json::string(kGroup));
   });
 }

@@ -32,7 +32,8 @@ bool same(const Plan& a, const Plan& b) {
 }
 
 std::string describe(const client::Write& write) {
-  static constexpr std::string_view kVerbs[] = {"create", "update", "patch", "patch", "delete"};
+  static constexpr std::string_view kVerbs[] = {"create", "update", "patch",
+                                                "patch",  "apply",  "delete"};
   const std::string_view name =
       write.name.empty() ? api::name(write.body) : std::string_view(write.name);
   return fmt::format("{} {} {}/{}", kVerbs[static_cast<std::size_t>(write.verb)],
