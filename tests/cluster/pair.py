@@ -11,7 +11,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 CLUSTER_IP = re.compile(r"\b10\.96\.\d+\.\d+\b")
 GENERATED = re.compile(r"\b(kube-api-access|gen)-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
-AGE = re.compile(r"\d+(y|d|h|m|s|ms)(\d+(d|h|m|s))?$|<invalid>$")
+AGE = re.compile(r"(\d+(y|d|h|m|s|ms)(\d+(d|h|m|s))?|<invalid>)")
 
 
 class Side:
@@ -78,7 +78,7 @@ def clean(value, key=""):
     """The value without what two servers can never agree on: uids, times, revisions."""
     if isinstance(value, dict):
         if value.get("kind") == "Table":
-            value = dict(value, rows=[dict(r, cells=[AGE.sub("<age>", c) if isinstance(c, str) else c
+            value = dict(value, rows=[dict(r, cells=["<age>" if isinstance(c, str) and AGE.fullmatch(c) else c
                                                      for c in r["cells"]])
                                       for r in value.get("rows") or []])
         out = {}

@@ -179,12 +179,14 @@ BAD_METADATA = [
                                          {"apiVersion": "v1", "kind": "Pod", "name": "y", "uid": "v", "controller": True}]},
     {"name": "ok-9", "resourceVersion": "5"}, {"name": "ok-10", "namespace": "elsewhere"}, {"name": "ok-11", "labels": {"a": 1}},
     {"name": "ok-12", "labels": ["a"]}, {"name": 7}, {"name": "ok-13", "creationTimestamp": "yesterday"},
-    {"name": "ok-14", "labels": {"/a": "b", "x": "y z"}}, {"name": "ok-15", "annotations": {"a": None}}, {"name": "ok-16", "uid": 5},
+    {"name": "ok-14", "labels": {"/a": "b"}}, {"name": "ok-15", "annotations": {"a": None}}, {"name": "ok-16", "uid": 5},
 ]
 
 
+# One bad label at a time: of several, the real server tells in the order of a Go map, which is random.
+# No Service: with a bad name the real server tries address after address for it until the request times out.
 @pytest.mark.parametrize("sample", [s for s in KINDS if s["kind"] in
-                                    ("ConfigMap", "Pod", "Service", "Namespace", "Deployment", "Ship", "ClusterRole", "Job")], ids=title)
+                                    ("ConfigMap", "Pod", "Namespace", "Deployment", "Ship", "ClusterRole", "Job")], ids=title)
 def test_bad_metadata(pair, sample):
     for metadata in BAD_METADATA:
         body = new(sample)
