@@ -38,7 +38,8 @@ void fill_containers(json::value& pod, std::string_view field, std::string_view 
   json::value* list = spec.if_contains(field);
   if (list == nullptr || !list->is_array()) return;
   for (json::value& container : list->get_array()) {
-    const std::string_view name = json::get_string(container, {"name"});
+    const std::string name(
+        json::get_string(container, {"name"}));  // it moves when members are added
     const auto limited = fill(container, "limits", limits);
     const auto requested = fill(container, "requests", requests);
     if (!requested.empty()) {
