@@ -3,15 +3,40 @@
 #include "base/json.h"
 #include "base/yaml.h"
 
+namespace {
+
+using namespace skiff;
+
+// A whole number may come back as an integer: 3.0 is written as 3, as Go writes it.
+bool same(const json::value& a, const json::value& b) {
+  if (a.is_number() && b.is_number()) return a.to_number<double>() == b.to_number<double>();
+  if (a.is_array() && b.is_array()) {
+    if (a.get_array().size() != b.get_array().size()) return false;
+    for (std::size_t i = 0; i < a.get_array().size(); ++i) {
+      if (!same(a.get_array()[i], b.get_array()[i])) return false;
+    }
+    return true;
+  }
+  if (a.is_object() && b.is_object()) {
+    if (a.get_object().size() != b.get_object().size()) return false;
+    for (const auto& [key, value] : a.get_object()) {
+      const json::value* other = b.get_object().if_contains(key);
+      if (other == nullptr || !same(value, *other)) return false;
+    }
+    return true;
+  }
+  return a == b;
+}
+
+}  // namespace
+
 SKIFF_FUZZ(text) {
-  using namespace skiff;
   const auto documents = yaml::parse_all(text);
   if (!documents) return;
   for (const json::value& document : *documents) {
     const std::string written = yaml::serialize(document);
     const auto again = yaml::parse(written);
-    SKIFF_CHECK(again.has_value(), "what was written parses: " + written);
-    SKIFF_CHECK(json::serialize(*again) == json::serialize(document),
-                "and means the same: " + written);
+    SKIFF_CHECK(again.has_value(), "what was written parses: " + again.error().message + written);
+    SKIFF_CHECK(same(*again, document), "and means the same: " + written);
   }
 }

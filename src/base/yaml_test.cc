@@ -147,6 +147,33 @@ TEST(Yaml, WhatIsWrittenReadsBack) {
   }
 }
 
+TEST(Yaml, CharactersThatOnlyEscapesCanSayComeBack) {
+  for (const std::string text :
+       {"a\xC2\x85", "\xC2\x81 b", "x\x7F", "\xE2\x80\xA8\n\xE2\x80\xA9", "\xEF\xBB\xBFz",
+        "\xEF\xBF\xBE", "\xEF\xBF\xBF", "\xC2\xA0 stays", "tab\t \x01"}) {
+    const json::value value = {{"key", json::string(text)}, {text, 1}};
+    const std::string written = serialize(value);
+    const auto read = parse(written);
+    ASSERT_TRUE(read) << written << read.error().message;
+    EXPECT_EQ(*read, value) << written;
+  }
+  EXPECT_EQ(serialize(json::string("a\xC2\x85")), "\"a\\x85\"\n");
+}
+
+TEST(Yaml, LongKeysAreAnnounced) {
+  const std::string longest(2'000, 'k');
+  for (const json::value& inner :
+       {json::value(1), json::value("a\nb\n"), json::value(json::array{1, json::array{2}}),
+        json::value(json::object{{"a", 1}, {longest, json::object{{"b", 2}}}}),
+        json::value(json::object())}) {
+    const json::value value = {{"first", {{longest, inner}, {"next", 2}}}, {"last", 3}};
+    const auto read = parse(serialize(value));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, value) << serialize(value);
+  }
+  EXPECT_EQ(serialize({{std::string(129, 'k'), 1}}), "? " + std::string(129, 'k') + "\n: 1\n");
+}
+
 TEST(Yaml, KeysWithinKeysAreRefusedBeforeTheyAreRead) {
   for (const char* open : {"{", "? ", "? - ", "{? ["}) {
     std::string text;

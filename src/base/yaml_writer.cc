@@ -1,19 +1,39 @@
 // YAML output in the style of `kubectl get -o yaml`.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/yaml.h"
 
 namespace skiff::yaml {
 namespace {
 
-bool printable(std::string_view s) {
-  for (const char c : s) {
-    const auto u = static_cast<unsigned char>(c);
-    if ((u < 0x20 && c != '\n') || u == 0x7f) return false;
+// A character that begins `s` and may stand in YAML only as an escape, but in JSON as itself: DEL,
+// the second set of control characters, line separators, the byte-order mark, what is no character.
+struct Special {
+  std::size_t bytes = 0;  // 0: there is none
+  std::string escape = {};
+};
+Special special(std::string_view s) {
+  const auto u = static_cast<unsigned char>(s.front());
+  if (u == 0x7f) return {1, "\\x7F"};
+  if (u == 0xc2 && s.size() > 1 && static_cast<unsigned char>(s[1]) < 0xa0) {
+    return {2, fmt::format("\\x{:02X}", static_cast<unsigned char>(s[1]))};
   }
-  // A line separator or a byte-order mark ends a plain scalar for some readers.
-  return s.find("\xE2\x80\xA8") == s.npos && s.find("\xE2\x80\xA9") == s.npos &&
-         s.find("\xC2\x85") == s.npos && s.find("\xEF\xBB\xBF") == s.npos;
+  if (s.starts_with("\xE2\x80\xA8")) return {3, "\\L"};
+  if (s.starts_with("\xE2\x80\xA9")) return {3, "\\P"};
+  if (s.starts_with("\xEF\xBB\xBF")) return {3, "\\uFEFF"};
+  if (s.starts_with("\xEF\xBF\xBE")) return {3, "\\uFFFE"};
+  if (s.starts_with("\xEF\xBF\xBF")) return {3, "\\uFFFF"};
+  return {};
+}
+
+bool printable(std::string_view s) {
+  for (; !s.empty(); s.remove_prefix(1)) {
+    const auto u = static_cast<unsigned char>(s.front());
+    if ((u < 0x20 && u != '\n') || special(s).bytes > 0) return false;
+  }
+  return true;
 }
 
 // True where the text may stand without quotes.
@@ -31,8 +51,15 @@ bool plain(std::string_view s) {
 }
 
 std::string double_quoted(std::string_view s) {
-  // JSON's escapes are YAML's, and JSON text is a YAML scalar.
-  return json::serialize(json::value(json::string(s)));
+  // JSON's escapes are YAML's, and JSON text is a YAML scalar but for what it need not escape.
+  const std::string text = json::serialize(json::value(json::string(s)));
+  std::string out;
+  for (std::string_view rest = text; !rest.empty();) {
+    const Special found = special(rest);
+    out += found.bytes > 0 ? std::string_view(found.escape) : rest.substr(0, 1);
+    rest.remove_prefix(std::max<std::size_t>(found.bytes, 1));
+  }
+  return out;
 }
 
 std::string single_quoted(std::string_view s) {
@@ -107,9 +134,20 @@ void write_inline(std::string& out, const json::value& v, std::size_t indent) {
 
 void write_member(std::string& out, std::string_view key, const json::value& v,
                   std::size_t indent) {
+  // Longer keys must be announced; YAML's own bound is 1024, but the writers of others stop here.
+  constexpr std::size_t kSimpleKey = 128;
+  const bool announced = key.size() > kSimpleKey;
+  if (announced) out += "? ";
   out += flow_scalar(key);
+  if (announced) {
+    out += '\n';
+    indent_to(out, indent);
+  }
   out += ':';
-  if (block(v)) {
+  if (announced && block(v)) {
+    out += ' ';
+    write_block(out, v, indent + 2, true);
+  } else if (block(v)) {
     out += '\n';
     // A list stands at the indent of its key.
     write_block(out, v, v.is_array() ? indent : indent + 2, false);

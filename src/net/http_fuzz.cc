@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "base/fuzz.h"
@@ -15,14 +17,22 @@ namespace {
 using namespace skiff;
 
 int connect_to(std::uint16_t port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  SKIFF_CHECK(
-      fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0,
-      "the server takes connections");
+  int fd = -1;
+  // A machine that is out of ports for a moment is no finding; a server that takes nothing is.
+  for (int attempt = 0; fd < 0 && attempt < 500; ++attempt) {
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      break;
+    }
+    if (fd >= 0) close(fd);
+    fd = -1;
+    usleep(10'000);
+  }
+  SKIFF_CHECK(fd >= 0, std::string("the server takes connections: ") + std::strerror(errno));
   // Many connections come and go; none should wait in TIME_WAIT for its port.
   const linger reset{.l_onoff = 1, .l_linger = 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
