@@ -168,12 +168,12 @@ def main():
     for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.json"))):
         with open(path, encoding="utf-8") as file:
             definitions.update(json.load(file).get("components", {}).get("schemas", {}))
-    wanted, todo = set(), list(ROOTS)
-    while todo:
-        name = todo.pop()
+    wanted, open_names = set(), list(ROOTS)
+    while open_names:
+        name = open_names.pop()
         if name not in wanted:
             wanted.add(name)
-            todo.extend(references(definitions[name]))
+            open_names.extend(references(definitions[name]))
     print(f"# Made by tools/gen_schema.py from k8s.io/kubernetes {VERSION}.")
     for name in sorted(wanted):
         print("\n".join(lines(name, definitions[name], sys.argv[2])))

@@ -36,8 +36,8 @@ bool Collector::pass() {
   const std::lock_guard guard(lock_);
   refresh();
   bool did = expire_events();
-  std::set<store::Key> todo = std::exchange(dirty_, {});
-  for (const store::Key& key : todo) {
+  std::set<store::Key> due = std::exchange(dirty_, {});
+  for (const store::Key& key : due) {
     if (nodes_.contains(key) && step(key)) did = true;
   }
   return did;
