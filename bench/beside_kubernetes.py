@@ -28,15 +28,19 @@ def rss_mb(pid):
 
 
 def sync_ms():
-    """Median of one small write with fdatasync."""
+    """Median of one small write with fdatasync inside a file that has its blocks already, as a log has them: the
+    least that a write which survives a power cut can cost here."""
     times = []
     with tempfile.NamedTemporaryFile(dir=tempfile.gettempdir()) as file:
-        for _ in range(51):
+        os.write(file.fileno(), bytes(1 << 20))
+        os.fsync(file.fileno())
+        os.lseek(file.fileno(), 0, os.SEEK_SET)
+        for _ in range(101):
             start = time.perf_counter()
-            os.write(file.fileno(), b"x" * 512)
+            os.write(file.fileno(), b"x" * 4096)
             os.fdatasync(file.fileno())
             times.append((time.perf_counter() - start) * 1000)
-    return sorted(times)[25]
+    return sorted(times)[50]
 
 
 def figures(port, token):
@@ -71,8 +75,6 @@ def row(what, ours, theirs, ratio, goal, met):
 
 
 def main():
-    sync = sync_ms()
-    print(f"one write + fdatasync here: {sync:.2f} ms")
     plane = ControlPlane().start()
     try:
         theirs = figures(plane.port, TOKEN)
@@ -81,7 +83,9 @@ def main():
         plane.stop()
     skiff = Skiff("--api-only").start()
     try:
+        sync = sync_ms()
         ours = figures(skiff.https, skiff.token())
+        sync = min(sync, sync_ms())  # the stricter of before and after
         our_memory = rss_mb(skiff.pid())
     finally:
         skiff.stop()
@@ -92,6 +96,8 @@ def main():
     finally:
         grown.stop()
 
+    print(f"one write + fdatasync here: {sync:.2f} ms; the list is {ours['list_bytes'] / 1e6:.1f} MB here, "
+          f"{theirs['list_bytes'] / 1e6:.1f} MB there")
     row("what", "Skiff", "kube-apiserver", "ratio", "goal", True)
     for what, key, goal, more in (("creates/s, 64 connections", "creates_per_s", 3, True),
                                   ("GETs/s, 16 connections", "gets_per_s", 5, True),

@@ -68,15 +68,6 @@ json::value with_sorted_keys(const json::value& v) {
   return out;
 }
 
-bool pretty(const http::Request& request, const http::Url& url) {
-  if (const auto asked = url.param("pretty"); asked && !asked->empty()) {
-    constexpr std::string_view kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
-    return std::ranges::count(kTrue, *asked) > 0;
-  }
-  const std::string_view agent = http::header(request.headers, "User-Agent");
-  return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
-}
-
 }  // namespace
 
 std::string_view MediaRange::param(std::string_view name) const {
@@ -136,6 +127,15 @@ std::string wanted_discovery(std::string_view accept) {
     if (version == "v2" || version == "v2beta1") return std::string(version);
   }
   return {};
+}
+
+bool pretty(const http::Request& request, const http::Url& url) {
+  if (const auto asked = url.param("pretty"); asked && !asked->empty()) {
+    constexpr std::string_view kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
+    return std::ranges::count(kTrue, *asked) > 0;
+  }
+  const std::string_view agent = http::header(request.headers, "User-Agent");
+  return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
 }
 
 void encode_answer(const http::Request& request, const http::Url& url, http::Response& response) {

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include "api/meta.h"
+#include "apiserver/list_body.h"
 #include "apiserver/status.h"
 #include "apiserver/wire/list_options.h"
 
@@ -102,6 +105,33 @@ std::string list_head(const View& view, store::Revision revision, const std::str
   return text + (view.wanted.shape == Shape::kTable ? ",\"rows\":[" : ",\"items\":[");
 }
 
+// Long lists of objects that go out as they are stored are written while they are read.
+constexpr std::size_t kLongList = 200;
+
+http::Response show_list(const View& view, std::string head, std::vector<store::EntryPtr> entries,
+                         Time now) {
+  const auto as_stored = [&](const store::EntryPtr& entry) { return view.as_stored(*entry); };
+  if (view.plain && entries.size() >= kLongList && std::ranges::all_of(entries, as_stored)) {
+    http::Response response = json_response(200, "");
+    response.stream = std::make_unique<ListBody>(std::move(head), std::move(entries));
+    return response;
+  }
+  std::string body = std::move(head);
+  bool first = true;
+  for (const store::EntryPtr& entry : entries) {
+    if (!std::exchange(first, false)) body += ',';
+    if (view.wanted.shape == Shape::kTable) {
+      const Object object = entry->value();
+      json::value room;
+      body += json::serialize(table_row(*view.kind, view.converted(*object, room), view.rows,
+                                        view.wanted.version, now));
+    } else {
+      body += view.render(*entry, now);
+    }
+  }
+  return json_response(200, body + "]}");
+}
+
 // What has changed since `revision`, as it was then; null where it was absent. kExpired where
 // history does not reach back so far.
 Result<store::EntryPtr> entry_at(const store::Store& store, const store::Key& key,
@@ -120,8 +150,9 @@ Result<store::EntryPtr> entry_at(const store::Store& store, const store::Key& ke
 }  // namespace
 
 Result<View> View::of(const ServedKind& kind, const http::Request& request, const http::Url& url) {
-  View view{.kind = &kind};
+  View view{.kind = &kind, .plain = !pretty(request, url)};
   SKIFF_ASSIGN(view.wanted, negotiate(http::header(request.headers, "Accept")));
+  if (view.wanted.encoding != Encoding::kJson) view.plain = false;
   if (const auto include = url.param("includeObject")) {
     if (*include == "None") view.rows = RowObject::kNone;
     if (*include == "Object") view.rows = RowObject::kObject;
@@ -314,37 +345,29 @@ http::Response list_objects(const store::Store& store, const View& view, const S
   } else {
     listing = list_visible(store, resource, selection.ns(), plan->not_older_than);
   }
-  std::string items, token;
-  std::size_t taken = 0, index = 0, remaining = 0;
-  const store::Key* last = nullptr;
-  for (const store::EntryPtr& entry : listing.entries) {
+  std::vector<store::EntryPtr> chosen;
+  std::string token;
+  std::size_t index = 0, remaining = 0;
+  for (store::EntryPtr& entry : listing.entries) {
     ++index;
     const store::Key& key = entry->key();
     if (plan->from && std::tie(key.ns, key.name) <= std::tie(plan->from->ns, plan->from->name)) {
       continue;
     }
     if (!selection.matches(*entry)) continue;
-    if (plan->limit > 0 && taken == plan->limit) {
+    if (plan->limit > 0 && chosen.size() == plan->limit) {
+      const store::Key& last = chosen.back()->key();
       token = encode_continue({.revision = static_cast<std::int64_t>(listing.revision),
-                               .ns = last->ns,
-                               .name = last->name});
+                               .ns = last.ns,
+                               .name = last.name});
       // With a selector nobody has counted the rest.
       if (selection.everything()) remaining = listing.entries.size() - index + 1;
       break;
     }
-    if (taken++ > 0) items += ',';
-    last = &key;
-    if (view.wanted.shape == Shape::kTable) {
-      const Object object = entry->value();
-      json::value room;
-      items += json::serialize(table_row(*view.kind, view.converted(*object, room), view.rows,
-                                         view.wanted.version, now));
-    } else {
-      items += view.render(*entry, now);
-    }
+    chosen.push_back(std::move(entry));
   }
   http::Response response =
-      json_response(200, list_head(view, listing.revision, token, remaining) + items + "]}");
+      show_list(view, list_head(view, listing.revision, token, remaining), std::move(chosen), now);
   hold_until_visible(store, listing.revision, response);
   return response;
 }

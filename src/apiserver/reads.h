@@ -18,6 +18,7 @@ struct View {
   const ServedKind* kind = nullptr;
   Wanted wanted = {};
   RowObject rows = RowObject::kMetadata;
+  bool plain = false;  // compact JSON: stored bytes need no second encoding
 
   static Result<View> of(const ServedKind& kind, const http::Request& request,
                          const http::Url& url);

@@ -50,6 +50,28 @@ std::vector<std::string> drain(World& world, http::Stream& stream, bool* ended =
 
 using Words = std::vector<std::string>;
 
+TEST(List, OfManyObjectsIsWrittenWhileItIsRead) {
+  World world;
+  add_pods(world, 250);
+  world.call("GET", World::pods("?limit=10"));
+  EXPECT_EQ(world.last.stream, nullptr) << "a short list goes out in one piece";
+  const json::value whole = world.call("GET", World::pods("?pretty=true")).second;
+  ASSERT_EQ(names(whole).size(), 250U);
+
+  const http::Response response = world.server->handle(world.request("GET", World::pods()));
+  ASSERT_NE(response.stream, nullptr);
+  std::string body;
+  int pieces = 0;
+  for (bool more = true; more; ++pieces) {
+    std::string piece;
+    more = response.stream->pull(piece, [] {});
+    ASSERT_FALSE(piece.empty());
+    body += piece;
+  }
+  EXPECT_GT(pieces, 1);
+  EXPECT_EQ(json::parse(body).value(), whole);
+}
+
 TEST(List, SelectsByLabelAndField) {
   World world;
   add_pods(world, 4);
