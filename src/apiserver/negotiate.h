@@ -52,7 +52,8 @@ std::string wanted_discovery(std::string_view accept);
 // Indented where asked for, or where somebody reads it with curl or a browser.
 bool pretty(const http::Request& request, const http::Url& url);
 
-// Indented where that is wanted, YAML where that is preferred. Answers that are no JSON stay as they are.
+// Indented where that is wanted, YAML where that is preferred. Answers that are no JSON stay as
+// they are.
 void encode_answer(const http::Request& request, const http::Url& url, http::Response& response);
 
 }  // namespace skiff::apiserver

@@ -160,13 +160,17 @@ Result<void> Platform::load_credentials() {
 void Platform::make_server(AskToStop ask_to_stop) {
   env::posix::Entropy entropy;
   SKIFF_CHECK(store_ != nullptr, "the store is opened first");
+  // Port 0 lets the machine choose, later than the service is written.
+  const int asked = parse_address("--https", options_.https).value_or(Address{}).port;
+  const int api_port = asked != 0 ? asked : apiserver::ServerOptions{}.api_port;
   server_ = std::make_unique<apiserver::Server>(
       *store_, features_.kinds, registry_, clock_, entropy.seed(),
       apiserver::ServerOptions{
           .version = kVersion,
           .auth = {.admin_token = credentials_.token, .local_trust = options_.local_trust},
           .tokens = {.codec = token_codec(credentials_.token_keys)},
-          .authority = credentials_.authority.certificate_pem});
+          .authority = credentials_.authority.certificate_pem,
+          .api_port = api_port});
   page_client_ = std::make_unique<client::LocalClient>(
       *server_, [this](auto fn) { loop_.post(std::move(fn)); });
   server_->add_route({.method = "GET", .prefix = "/", .handler = [this](const http::Request&) {
@@ -334,7 +338,10 @@ Result<void> Platform::listen() {
       if (!added) log_line(added.error().message);
     }
   }
-  if (agent_) agent_->start();
+  if (agent_) {
+    const std::string& host = process_.gateway.empty() ? https.host : process_.gateway;
+    agent_->start({.host = host, .port = http_->port(0)});
+  }
   return {};
 }
 

@@ -49,7 +49,7 @@ Agent::Agent(client::Client& client, Runtime& runtime, const env::Clock& clock,
 
 Agent::~Agent() { stop(); }
 
-void Agent::start() { impl_->start(); }
+void Agent::start(ApiAddress api) { impl_->start(std::move(api)); }
 void Agent::stop() { impl_->stop(); }
 
 std::shared_ptr<const DnsRecords> Agent::dns_records() const { return impl_->dns_records(); }
@@ -77,7 +77,8 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
            .machine = read_machine()};
 }
 
-void Agent::Impl::start() {
+void Agent::Impl::start(ApiAddress api) {
+  api_ = std::move(api);
   const std::weak_ptr<Impl> self = weak_from_this();
   // The runtime may be telling of a change while the agent goes: it holds no part of it.
   runtime_.on_change([self](std::string uid) {
@@ -245,7 +246,7 @@ void Agent::Impl::names_changed() {
 void Agent::Impl::rebuild_names() {
   names_stale_ = false;
   auto records = std::make_shared<const DnsRecords>(
-      build_dns_records(values(pods_mirror_), values(services_mirror_)));
+      build_dns_records(values(pods_mirror_), values(services_mirror_), api_.host));
   const std::lock_guard lock(shared_mutex_);
   records_.swap(records);
 }

@@ -20,6 +20,12 @@
 
 namespace skiff::node {
 
+// Where pods find the API; no host: they are not told.
+struct ApiAddress {
+  std::string host = {};
+  int port = 0;
+};
+
 struct AgentOptions {
   std::string node_name = {};
   std::string node_address = "127.0.0.1";
@@ -30,8 +36,6 @@ struct AgentOptions {
   std::vector<std::string> hidden = {};              // folders no pod may see: Skiff's data
   // Where pods find names; empty: there is no such address, and they get an /etc/hosts instead.
   std::string dns_address = {};
-  std::string api_host = {};  // where pods find the API; empty: they are not told
-  int api_port = 0;
   Variables machine_env = {};  // the environment of this process
   // Makes tokens of service accounts; absent: pods get none. From the agent's thread.
   TokenSource tokens = {};
@@ -48,7 +52,7 @@ class Agent {
   ~Agent();
 
   // Registers the node and starts to work; errors of the API are retried, never returned.
-  void start();
+  void start(ApiAddress api = {});
   void stop();
 
   // What DNS answers from. Never null; from any thread.

@@ -25,7 +25,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
  public:
   Impl(client::Client& client, Runtime& runtime, const env::Clock& clock, AgentOptions options);
 
-  void start();
+  void start(ApiAddress api);
   void stop();
   std::shared_ptr<const DnsRecords> dns_records() const;
   bool running(std::string_view pod_uid, std::string_view container, int attempt) const;
@@ -92,6 +92,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Runtime& runtime_;
   const env::Clock& clock_;
   const AgentOptions options_;
+  ApiAddress api_ = {};  // set before the first thread starts
   NodeInput node_ = {};
   Mailbox mailbox_ = {};
   Mailbox jobs_ = {};

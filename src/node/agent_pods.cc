@@ -349,8 +349,8 @@ EnvironmentInput Agent::Impl::environment(const json::value& pod, const json::va
               },
           .tokens = options_.tokens,
           .machine = options_.machine_env,
-          .api_host = options_.api_host,
-          .api_port = options_.api_port,
+          .api_host = api_.host,
+          .api_port = api_.port,
           .node_cpu_milli = node_.machine.cpus * 1000,
           .node_memory_bytes = node_.machine.memory_bytes};
 }

@@ -14,6 +14,7 @@ namespace skiff::node {
 namespace {
 
 constexpr std::size_t kHostnameBytes = 63;
+constexpr std::string_view kApiNames[] = {"kubernetes.default", "skiff.skiff-system"};
 
 class Builder {
  public:
@@ -41,6 +42,12 @@ class Builder {
     // Nothing on this node carries what is sent to a cluster IP, so every service is answered with
     // the addresses of its pods.
     add_pods(service, base);
+  }
+
+  void add_api(Ipv4 ip) {
+    for (const std::string_view of : kApiNames) {
+      name(fmt::format("{}.svc.{}", of, kClusterDomain)).addresses = {ip};
+    }
   }
 
   DnsRecords finish() && { return std::move(records_); }
@@ -139,10 +146,12 @@ std::string ipv4_text(Ipv4 a) {
   return fmt::format("{}.{}.{}.{}", a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255);
 }
 
-DnsRecords build_dns_records(const std::vector<Object>& pods, const std::vector<Object>& services) {
+DnsRecords build_dns_records(const std::vector<Object>& pods, const std::vector<Object>& services,
+                             std::string_view api) {
   Builder builder;
   for (const Object& pod : pods) builder.add_pod(pod);
   for (const Object& service : services) builder.add_service(*service);
+  if (const auto ip = parse_ipv4(api)) builder.add_api(*ip);
   return std::move(builder).finish();
 }
 

@@ -38,8 +38,10 @@ struct DnsRecords {
 inline constexpr std::string_view kClusterDomain = "cluster.local";
 
 // A pod with an address belongs to a service of its namespace whose selector it matches, once it is
-// ready or the service publishes those that are not.
-DnsRecords build_dns_records(const std::vector<Object>& pods, const std::vector<Object>& services);
+// ready or the service publishes those that are not. `api` (empty: none) is where the names of the
+// API lead: no pod stands behind them.
+DnsRecords build_dns_records(const std::vector<Object>& pods, const std::vector<Object>& services,
+                             std::string_view api = {});
 
 // The pod's /etc/resolv.conf; empty: the machine's own (dnsPolicy Default, or no server).
 std::string resolv_conf_for(const json::value& pod, std::string_view dns_address);

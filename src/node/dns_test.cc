@@ -78,6 +78,17 @@ struct Case {
   int answers;
 };
 
+TEST(DnsRecords, LeadToTheApiWhereThereIsOne) {
+  const DnsRecords with = build_dns_records({}, {}, "10.0.0.1");
+  for (const char* name :
+       {"kubernetes.default.svc.cluster.local", "skiff.skiff-system.svc.cluster.local"}) {
+    ASSERT_TRUE(with.names.contains(name)) << name;
+    EXPECT_EQ(with.names.at(name).addresses, std::vector<Ipv4>{*parse_ipv4("10.0.0.1")});
+  }
+  EXPECT_TRUE(with.names.contains("default.svc.cluster.local"));
+  EXPECT_TRUE(build_dns_records({}, {}, "").names.empty());
+}
+
 TEST(Dns, AnswersNamesOfTheCluster) {
   const Case kCases[] = {
       {"a headless service has the addresses of its ready pods", "head.ns.svc.cluster.local",
