@@ -194,6 +194,11 @@ http::Response Server::answer_kind(const http::Request& request, const http::Url
   }
   const auto view = View::of(*kind, request, url);
   if (!view) return error_response(view.error());
+  if (route.name.contains('%')) {
+    return error_response({.code = Code::kBadRequest,
+                           .message = fmt::format(
+                               "Name parameter invalid: \"{}\": may not contain '%'", route.name)});
+  }
   const store::Key key{.resource = kind->storage_key(), .ns = route.ns, .name = route.name};
   if (route.subresource == "log") {
     const store::EntryPtr pod = store_.get(key);

@@ -56,6 +56,11 @@ bool Url::flag(std::string_view name) const {
 
 std::optional<Url> parse_url(std::string_view target) {
   Url url;
+  // The absolute form, as proxies send it: whose host it names does not matter here.
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;
+    target.remove_prefix(std::min(target.find_first_of("/?", scheme.size()), target.size()));
+  }
   const std::size_t mark = target.find('?');
   const std::string_view path = target.substr(0, mark);
   for (std::string_view piece : split(path, '/')) {
@@ -146,6 +151,8 @@ std::string_view status_text(int status) {
       return "Request Header Fields Too Large";
     case 500:
       return "Internal Server Error";
+    case 505:
+      return "HTTP Version Not Supported";
     case 501:
       return "Not Implemented";
     case 502:

@@ -166,6 +166,16 @@ std::int64_t Quantity::rounded_up(std::int64_t nanos_per_unit) const {
 std::int64_t Quantity::value() const { return rounded_up(kNano); }
 std::int64_t Quantity::milli() const { return rounded_up(kNano / 1000); }
 
+bool Quantity::whole() const { return nanos_ % kNano == 0; }
+
+Quantity Quantity::in_milli() const {
+  constexpr std::int64_t kMilli = kNano / 1000;
+  Quantity out = *this;
+  // Away from zero: who asks for something gets something.
+  if (nanos_ % kMilli != 0) out.nanos_ = (nanos_ / kMilli + (nanos_ > 0 ? 1 : -1)) * kMilli;
+  return out;
+}
+
 std::string Quantity::text() const {
   if (nanos_ == 0) return "0";
   const Wide size = nanos_ < 0 ? -nanos_ : nanos_;

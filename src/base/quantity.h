@@ -26,8 +26,10 @@ class Quantity {
   // Rounded up, as Kubernetes does when it counts cores or bytes.
   std::int64_t value() const;  // whole units: bytes, GPUs
   std::int64_t milli() const;  // thousandths: CPU
+  Quantity in_milli() const;   // this or, with a finer fraction, the next thousandth
   // The shortest form without a fraction in the format the quantity was written in.
   std::string text() const;
+  bool whole() const;  // without a fraction
   bool zero() const { return nanos_ == 0; }
   bool negative() const { return nanos_ < 0; }
 

@@ -48,6 +48,19 @@ TEST(Quantity, ReadsAndWritesTheCanonicalForm) {
   }
 }
 
+TEST(Quantity, IsRoundedUpToThousandthsWhereResourcesAreCounted) {
+  for (const auto& [text, milli] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"1n", "1m"},
+                                                                  {"0.0001", "1m"},
+                                                                  {"1500m", "1500m"},
+                                                                  {"1Gi", "1Gi"},
+                                                                  {"1e-30", "1e-3"},
+                                                                  {"-1n", "-1m"},
+                                                                  {"0", "0"}}) {
+    EXPECT_EQ(Quantity::parse(text)->in_milli().text(), milli) << text;
+  }
+}
+
 TEST(Quantity, RefusesWhatIsNone) {
   for (const char* text : {"", "abc", "1.2.3", "1 Gi", "--1", ".", "Gi", "1GB", "1ki", "1e", "1ee3",
                            "0x10", "1e+", "1e+-3", "1i"}) {

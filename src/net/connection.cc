@@ -203,6 +203,12 @@ void Connection::advance() {
 bool Connection::on_head() {
   head_seen_ = true;
   const auto& head = parser_->get();
+  const auto hosts = head.count(beast_http::field::host);
+  if (hosts > 1 || (hosts == 0 && head.version() >= 11)) {
+    refuse(400, reason(Code::kBadRequest),
+           hosts > 1 ? "the request names two hosts" : "the request names no host");
+    return false;
+  }
   if (head.find(beast_http::field::transfer_encoding) != head.end() && !parser_->chunked()) {
     refuse(501, "BadRequest", "the only transfer encoding that is understood is chunked");
     return false;
@@ -233,6 +239,9 @@ void Connection::on_parse_error(const error_code& error) {
     return refuse(431, reason(Code::kBadRequest),
                   "the request's headers are larger than the limit of " +
                       std::to_string(core_->options.header_bytes) + " bytes");
+  }
+  if (error == beast_http::error::bad_version) {
+    return refuse(505, reason(Code::kBadRequest), "only HTTP/1.0 and HTTP/1.1 are spoken here");
   }
   refuse(400, reason(Code::kBadRequest), "this is not an HTTP/1.1 request: " + error.message());
 }

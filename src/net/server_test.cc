@@ -173,18 +173,23 @@ TEST(Server, AnswersWhatTheHandlerSaysOnce) {
        "3\r\nabc\r\n5;ext=1\r\ndefgh\r\n0\r\nTrailer: x\r\n\r\n",
        "200 OK", "\r\n\r\n/c|abcdefgh|"},
       {"HTTP/1.0 closes by itself", "GET /d HTTP/1.0\r\n\r\n", "200 OK", "\r\n\r\n/d||"},
-      {"an exception of the handler", "GET /throw HTTP/1.1\r\nConnection: close\r\n\r\n", "500",
-       "the server failed on this request: lost"},
-      {"no content has no length", "GET /none HTTP/1.1\r\nConnection: close\r\n\r\n",
+      {"an exception of the handler", "GET /throw HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+       "500", "the server failed on this request: lost"},
+      {"no content has no length", "GET /none HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
        "204 No Content", "Connection: close\r\n\r\n"},
       {"something else than HTTP", "\x16\x03\x01 hello\r\n\r\n", "400 Bad Request",
        "not an HTTP/1.1 request"},
       {"length and chunked at once",
-       "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400",
-       ""},
-      {"an unknown transfer encoding", "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "501",
-       "chunked"},
-      {"a negative length", "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "400", ""},
+       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n0\r\n\r\n",
+       "400", ""},
+      {"an unknown transfer encoding",
+       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", "501", "chunked"},
+      {"no host", "GET / HTTP/1.1\r\n\r\n", "400 Bad Request", "names no host"},
+      {"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400", "names two hosts"},
+      {"another version", "GET / HTTP/3.0\r\nHost: h\r\n\r\n", "505 HTTP Version Not Supported",
+       "HTTP/1.1"},
+      {"a negative length", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n", "400", ""},
   };
   const auto server = serve();
   for (const Case& c : cases) {
@@ -208,7 +213,7 @@ TEST(Server, PipelinedRequestsAreAnsweredInOrder) {
   const auto server = serve();
   std::string bytes;
   for (int i = 0; i < 500; ++i) {
-    bytes += "POST /" + std::to_string(i) + " HTTP/1.1\r\nContent-Length: 2\r\n\r\nok";
+    bytes += "POST /" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nok";
   }
   RawSocket socket(server->port(0));
   socket.send(bytes);
@@ -233,7 +238,7 @@ TEST(Server, ARequestMayArriveByteByByte) {
 TEST(Server, ContinuesAClientThatAsksFirst) {
   const auto server = serve();
   RawSocket socket(server->port(0));
-  socket.send("PUT /e HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  socket.send("PUT /e HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(socket.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   socket.send("hi");
   EXPECT_TRUE(socket.read_until("/e|hi|").contains("HTTP/1.1 200 OK"));
@@ -254,17 +259,17 @@ TEST(Server, RefusesWhatIsTooLarge) {
   };
   const Case cases[] = {
       {"a declared body",
-       "POST / HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n" + std::string(900'000, 'x'), "413",
-       "larger than the limit of 1000 bytes"},
+       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n" + std::string(900'000, 'x'),
+       "413", "larger than the limit of 1000 bytes"},
       {"a declared body that waits to be asked for",
-       "POST / HTTP/1.1\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n", "413",
-       "limit"},
-      {"a chunked body",
-       "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'x') +
-           "\r\n0\r\n\r\n",
+       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n",
        "413", "limit"},
-      {"one long header", "GET / HTTP/1.1\r\nX: " + std::string(9000, 'h') + "\r\n\r\n", "431",
-       "4096"},
+      {"a chunked body",
+       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" +
+           std::string(2000, 'x') + "\r\n0\r\n\r\n",
+       "413", "limit"},
+      {"one long header", "GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(9000, 'h') + "\r\n\r\n",
+       "431", "4096"},
       {"an endless target", "GET /" + std::string(9000, 't'), "431", "4096"},
   };
   for (const Case& c : cases) {
@@ -290,9 +295,9 @@ TEST(Server, HangsUpOnClientsThatOnlyHoldSockets) {
   };
   const Case cases[] = {
       {"nothing at all", ""},
-      {"half a head", "GET / HTTP/1.1\r\nHos"},
-      {"half a body", "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc"},
-      {"an idle kept connection", "GET / HTTP/1.1\r\n\r\n"},
+      {"half a head", "GET / HTTP/1.1\r\nHost: h\r\nHos"},
+      {"half a body", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc"},
+      {"an idle kept connection", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
@@ -306,7 +311,7 @@ TEST(Server, HangsUpOnClientsThatOnlyHoldSockets) {
 TEST(Server, ABodyLargerThanAllBuffersArrivesWhole) {
   const auto server = serve();
   RawSocket socket(server->port(0), 4096);
-  socket.send("GET /big HTTP/1.1\r\nConnection: close\r\n\r\n");
+  socket.send("GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   const std::string answer = socket.read_all();
   EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, 5'000'000U);
 }
@@ -317,7 +322,7 @@ TEST(Server, AStreamIsFlushedPieceByPiece) {
     return http::Response{.stream = std::make_unique<TapStream>(tap)};
   });
   RawSocket socket(server->port(0));
-  socket.send("GET /w HTTP/1.1\r\n\r\n");
+  socket.send("GET /w HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(socket.read_until("\r\n\r\n").contains("Transfer-Encoding: chunked"));
   socket.clear();
   for (const std::string piece : {"one", "two", "three"}) {
@@ -332,7 +337,7 @@ TEST(Server, AStreamIsFlushedPieceByPiece) {
   // The connection goes on.
   socket.clear();
   tap->pieces = {"again"};
-  socket.send("GET /w HTTP/1.1\r\n\r\n");
+  socket.send("GET /w HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(socket.read_until("again").contains("200 OK"));
 }
 
@@ -365,7 +370,7 @@ TEST(Server, ASlowReaderIsNotPulledFor) {
     return http::Response{.stream = std::make_unique<Endless>(pulls)};
   });
   RawSocket socket(server->port(0), 4096);
-  socket.send("GET / HTTP/1.1\r\n\r\n");
+  socket.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   int before = -1;
   while (pulls != before) {  // until the kernel's buffers are full
     before = pulls;
@@ -386,7 +391,7 @@ TEST(Server, HangsUpOnAReaderOfAStreamThatStopsReading) {
       },
       options);
   RawSocket socket(server->port(0), 4096);
-  socket.send("GET / HTTP/1.1\r\n\r\n");
+  socket.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   tap->push("a");
   socket.read_until("a\r\n");
   EXPECT_FALSE(tap->wait([&] { return tap->destroyed; }, 1s)) << "silence is no fault of a reader";
@@ -400,7 +405,7 @@ TEST(Server, AClientThatLeavesEndsItsStreamAtOnce) {
     return http::Response{.stream = std::make_unique<TapStream>(tap)};
   });
   RawSocket socket(server->port(0));
-  socket.send("GET / HTTP/1.1\r\n\r\n");
+  socket.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   ASSERT_TRUE(tap->wait([&] { return tap->pulls > 0; }));
   socket.hang_up();
   EXPECT_TRUE(tap->wait([&] { return tap->destroyed; }));
@@ -417,7 +422,7 @@ TEST(Server, StopsWithOpenStreamsAndSurvivesLateWakes) {
   });
   std::deque<RawSocket> sockets;
   for (int i = 0; i < 20; ++i) {
-    sockets.emplace_back(server->port(0)).send("GET / HTTP/1.1\r\n\r\n");
+    sockets.emplace_back(server->port(0)).send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     sockets.back().read_until("\r\n\r\n");
   }
   for (const auto& tap : taps) ASSERT_TRUE(tap->wait([&] { return tap->pulls > 0; }));
@@ -446,13 +451,13 @@ TEST(Server, AnswersWithTheErrorOfAGateThatRefuses) {
       },
       options);
   RawSocket socket(server->port(0));
-  socket.send("POST /7 HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+  socket.send("POST /7 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n");
   const std::string answer = socket.read_until("disk is full");
   EXPECT_TRUE(answer.contains("504 Gateway Timeout")) << answer;
   EXPECT_TRUE(answer.contains(R"("reason":"Timeout")")) << answer;
   EXPECT_FALSE(answer.contains("done")) << answer;
   socket.clear();
-  socket.send("GET /0 HTTP/1.1\r\n\r\n");
+  socket.send("GET /0 HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(socket.read_until("done").contains("200 OK")) << "the connection goes on";
 }
 
@@ -472,10 +477,10 @@ TEST(Server, HoldsAnAnswerUntilItsRevisionIsSafe) {
       },
       options);
   RawSocket socket(server->port(0));
-  socket.send("GET /0 HTTP/1.1\r\n\r\n");
+  socket.send("GET /0 HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(socket.read_until("done").contains("done"));
   socket.clear();
-  socket.send("GET /7 HTTP/1.1\r\n\r\n");
+  socket.send("GET /7 HTTP/1.1\r\nHost: h\r\n\r\n");
   {
     std::unique_lock lock(mutex);
     ASSERT_TRUE(changed.wait_for(lock, 10s, [&] { return held.size() == 1; }));
@@ -485,7 +490,7 @@ TEST(Server, HoldsAnAnswerUntilItsRevisionIsSafe) {
   std::thread(held[0].second).join();
   EXPECT_TRUE(socket.read_until("done").contains("200 OK"));
   // One more is held while the server goes away; its release then does nothing.
-  socket.send("GET /7 HTTP/1.1\r\n\r\n");
+  socket.send("GET /7 HTTP/1.1\r\nHost: h\r\n\r\n");
   {
     std::unique_lock lock(mutex);
     ASSERT_TRUE(changed.wait_for(lock, 10s, [&] { return held.size() == 2; }));
@@ -555,11 +560,11 @@ TEST(Server, KeepsConnectionsBelowItsLimit) {
   const auto server = serve(echo, {.connections = 2});
   RawSocket first(server->port(0)), second(server->port(0));
   for (RawSocket* socket : {&first, &second}) {
-    socket->send("GET /in HTTP/1.1\r\n\r\n");
+    socket->send("GET /in HTTP/1.1\r\nHost: h\r\n\r\n");
     EXPECT_TRUE(socket->read_until("/in||").contains("200 OK"));
   }
   RawSocket third(server->port(0));
-  third.send("GET / HTTP/1.1\r\n\r\n");
+  third.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   third.read_all();
   EXPECT_TRUE(third.ended());
 }
@@ -569,7 +574,7 @@ TEST(Server, ServesTwoHundredKeptConnectionsAtOnce) {
   std::deque<RawSocket> sockets;
   for (int i = 0; i < 200; ++i) sockets.emplace_back(server->port(0));
   for (int round = 0; round < 5; ++round) {
-    for (RawSocket& socket : sockets) socket.send("GET /r HTTP/1.1\r\n\r\n");
+    for (RawSocket& socket : sockets) socket.send("GET /r HTTP/1.1\r\nHost: h\r\n\r\n");
     for (RawSocket& socket : sockets) {
       ASSERT_TRUE(socket.read_until("/r||").contains("200 OK"));
       socket.clear();

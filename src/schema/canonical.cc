@@ -67,6 +67,9 @@ class Normalizer {
   void members(const Schema& s, json::object& o, std::size_t depth) {
     if (s.additional) {
       for (auto& member : o) element(*s.additional, member.value(), depth);
+      if (resolved_format(*s.additional) == "quantity") {
+        for (auto& member : o) in_milli(member.value());
+      }
       return;
     }
     for (const Property& p : s.properties) {
@@ -74,6 +77,15 @@ class Normalizer {
       if (at == o.end()) continue;
       if (at->value().is_null() || run(p.schema, at->value(), depth + 1)) o.stable_erase(at);
     }
+  }
+
+  // A map of quantities is a list of resources, and those are counted in thousandths.
+  static void in_milli(json::value& v) {
+    if (const Result<Quantity> q = Quantity::from_json(v)) v = q->in_milli().text();
+  }
+  std::string resolved_format(const Schema& place) const {
+    SchemaPtr holder;
+    return registry_.resolve(place, holder).format;
   }
 
   // Of a list or map: null is a zero value, and zero values stay.

@@ -3,6 +3,7 @@
 #include "api/apps/apps.h"
 #include "api/cells.h"
 #include "api/core/pod_template.h"
+#include "api/core/pod_warnings.h"
 #include "api/help.h"
 #include "api/meta.h"
 #include "base/selectors.h"
@@ -152,6 +153,12 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return out;
 }
 
+std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+  std::vector<std::string> out;
+  warn_of_template(object, context, "spec.template", out);
+  return out;
+}
+
 json::array cells(const json::value& object, std::int64_t now_s) {
   const json::value& pod = at(object, {"spec", "template", "spec"});
   const std::string nodes = LabelSelector::from_map(json::get_object(pod, {"nodeSelector"})).text();
@@ -214,6 +221,7 @@ Kind daemon_set_kind() {
           .set_defaults = set_defaults,
           .prepare = prepare,
           .validate = validate,
+          .warnings = warnings,
           .cells = cells};
 }
 

@@ -3,6 +3,7 @@
 #include "api/apps/apps.h"
 #include "api/cells.h"
 #include "api/core/pod_template.h"
+#include "api/core/pod_warnings.h"
 #include "api/help.h"
 #include "schema/causes.h"
 
@@ -125,12 +126,6 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return out;
 }
 
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
-  std::vector<std::string> out;
-  if (context.old == nullptr) warn_of_pod_names(object, out);
-  return out;
-}
-
 json::array cells(const json::value& object, std::int64_t now_s) {
   static const json::value kNothing;
   const json::value* pod = json::find(object, {"spec", "template", "spec"});
@@ -174,7 +169,7 @@ Kind deployment_kind() {
             "be the ones affected by this deployment."}},
       .set_defaults = set_defaults,
       .validate = validate,
-      .warnings = warnings,
+      .warnings = workload_warnings,
       .cells = cells};
 }
 

@@ -1,6 +1,7 @@
 #include "api/apps/apps.h"
 #include "api/cells.h"
 #include "api/core/pod_template.h"
+#include "api/core/pod_warnings.h"
 #include "api/help.h"
 #include "schema/causes.h"
 
@@ -45,12 +46,6 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
     check_immutable(json::find(object, {"spec", "selector"}),
                     json::find(*context.old, {"spec", "selector"}), "spec.selector", out);
   }
-  return out;
-}
-
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
-  std::vector<std::string> out;
-  if (context.old == nullptr) warn_of_pod_names(object, out);
   return out;
 }
 
@@ -101,7 +96,7 @@ Kind replica_set_kind() {
             "#label-selectors"}},
       .set_defaults = set_defaults,
       .validate = validate,
-      .warnings = warnings,
+      .warnings = workload_warnings,
       .cells = cells};
 }
 

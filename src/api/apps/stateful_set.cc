@@ -6,6 +6,7 @@
 #include "api/apps/apps.h"
 #include "api/cells.h"
 #include "api/core/pod_template.h"
+#include "api/core/pod_warnings.h"
 #include "api/help.h"
 #include "base/names.h"
 #include "schema/causes.h"
@@ -247,6 +248,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
 
 std::vector<std::string> warnings(const json::value& object, const Admission& context) {
   std::vector<std::string> out;
+  warn_of_template(object, context, "spec.template", out);
   if (context.subresource.empty() && count(object, {"spec", "revisionHistoryLimit"}) < 0) {
     out.emplace_back(
         "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= "

@@ -5,6 +5,7 @@
 #include "api/apps/apps.h"
 #include "api/batch/batch.h"
 #include "api/cells.h"
+#include "api/core/pod_warnings.h"
 #include "api/help.h"
 #include "api/meta.h"
 #include "base/cron.h"
@@ -142,6 +143,7 @@ std::vector<std::string> warnings(const json::value& object, const Admission& co
         "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
         "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details");
   }
+  warn_of_template(object, context, "spec.jobTemplate.spec.template", out);
   return out;
 }
 

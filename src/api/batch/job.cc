@@ -4,6 +4,7 @@
 #include "api/batch/batch.h"
 #include "api/cells.h"
 #include "api/core/pod_template.h"
+#include "api/core/pod_warnings.h"
 #include "api/help.h"
 #include "api/meta.h"
 #include "base/names.h"
@@ -238,6 +239,7 @@ std::vector<std::string> warnings(const json::value& object, const Admission& co
         "higher than 10^4, Kubernetes might not be able to track completedIndexes when a big "
         "number of indexes fail");
   }
+  warn_of_template(object, context, "spec.template", out);
   return out;
 }
 

@@ -1,8 +1,12 @@
 #include "api/core/pod.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "api/core/pod_warnings.h"
 #include "api/meta.h"
+#include "base/names.h"
 #include "schema/causes.h"
 
 namespace skiff::api {
@@ -64,6 +68,20 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return out;
 }
 
+// Of new pods only: people seldom change pods, and controllers do not read.
+std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+  if (context.old != nullptr || !context.subresource.empty()) return {};
+  std::vector<std::string> out;
+  if (const auto bad = names::check_dns1123_label(name(object))) {
+    out.push_back(
+        fmt::format("metadata.name: this is used in the Pod's hostname, which can result in "
+                    "surprising behavior; a DNS label is recommended: [{}]",
+                    *bad));
+  }
+  for (std::string& warning : pod_warnings(object, "")) out.push_back(std::move(warning));
+  return out;
+}
+
 std::optional<std::string> field_text(const json::value& object, std::string_view path) {
   if (path != "spec.hostNetwork") return std::nullopt;
   return json::get_bool(object, {"spec", "hostNetwork"}).value_or(false) ? "true" : "false";
@@ -96,6 +114,7 @@ Kind pod_kind() {
                          "status.podIP", "status.podIPs", "status.nominatedNodeName"},
           .set_defaults = set_defaults,
           .validate = validate,
+          .warnings = warnings,
           .field_text = field_text,
           .cells = pod_cells};
 }

@@ -2,6 +2,7 @@
 
 #include "api/cells.h"
 #include "api/core/pod.h"
+#include "api/core/pod_warnings.h"
 #include "api/rules.h"
 #include "base/selectors.h"
 #include "base/strings.h"
@@ -110,6 +111,12 @@ json::array controller_cells(const json::value& object, std::int64_t now_s) {
           json::string(labels_text(json::get_object(object, {"spec", "selector"})))};
 }
 
+std::vector<std::string> template_warnings(const json::value& object, const Admission& context) {
+  std::vector<std::string> out;
+  warn_of_template(object, context, "template", out);
+  return out;
+}
+
 std::optional<std::string> field_text(const json::value& object, std::string_view path) {
   if (path != "status.replicas") return std::nullopt;
   return std::to_string(json::get_int(object, {"status", "replicas"}).value_or(0));
@@ -125,6 +132,7 @@ Kind pod_template_kind() {
           .columns = {{"Containers", "string"}, {"Images", "string"}, {"Pod Labels", "string"}},
           .set_defaults = default_pod_template,
           .validate = validate_template,
+          .warnings = template_warnings,
           .cells = template_cells};
 }
 
@@ -148,6 +156,7 @@ Kind replication_controller_kind() {
           .selectable = {"status.replicas"},
           .set_defaults = default_controller,
           .validate = validate_controller,
+          .warnings = workload_warnings,
           .field_text = field_text,
           .cells = controller_cells};
 }
