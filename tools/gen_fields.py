@@ -3,8 +3,8 @@
 
   tools/gen_fields.py MODULES > src/api/builtin.fields
 
-MODULES is the folder k8s.io of Go's module cache with api, apimachinery and apiextensions-apiserver at
-VERSION. Only facts are taken from the types' tags: JSON names and numbers. To be run again whenever
+MODULES is the folder k8s.io of Go's module cache with api, apimachinery,
+apiextensions-apiserver and kube-aggregator at VERSION. Only facts are taken from the types' tags: JSON names and numbers. To be run again whenever
 builtin.schema has new definitions. The form of the output is described in src/api/fields.h.
 """
 import glob
@@ -19,6 +19,7 @@ MODULES = {
     "io.k8s.api.": "api",
     "io.k8s.apimachinery.": "apimachinery",
     "io.k8s.apiextensions-apiserver.": "apiextensions-apiserver",
+    "io.k8s.kube-aggregator.": "kube-aggregator",
 }
 STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.S | re.M)
 FIELD = re.compile(r"^\t(?:\w+\s+)?([\w.*\[\]]+)\s+`([^`]*)`", re.M)

@@ -5,8 +5,8 @@
 
 DIR is api/openapi-spec/v3 of the Go module k8s.io/kubernetes at VERSION; get it with
 `go mod download -json k8s.io/kubernetes@VERSION`. MODULES is the folder that has the modules api,
-apimachinery and apiextensions-apiserver of the same release (k8s.io in the module cache): how Go
-types are written to JSON, pointers and omitempty, is told by the source only. Only facts are taken:
+apimachinery, apiextensions-apiserver and kube-aggregator of the same release (k8s.io in the module
+cache): how Go types are written to JSON, pointers and omitempty, is told by the source only. Only facts are taken:
 names, types, list and patch properties. To serve another kind, add its definition to ROOTS and run
 this again.
 The form of the output is described in src/schema/definitions.h.
@@ -48,6 +48,7 @@ ROOTS = [CORE + "PodTemplateSpec"] + [
     }.items() for name in names.split()
 ] + [META + name for name in "DeleteOptions LabelSelector ObjectMeta Status".split()] + [
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService",
 ]
 REF = "#/components/schemas/"
 SCALARS = {"string": "s", "integer": "i", "number": "n", "boolean": "b"}
@@ -117,7 +118,8 @@ def go_folder(name):
     for prefix, module, inner in (
             ("io.k8s.api.", "api", ""),
             ("io.k8s.apimachinery.pkg.", "apimachinery", "pkg/"),
-            ("io.k8s.apiextensions-apiserver.pkg.", "apiextensions-apiserver", "pkg/")):
+            ("io.k8s.apiextensions-apiserver.pkg.", "apiextensions-apiserver", "pkg/"),
+            ("io.k8s.kube-aggregator.pkg.", "kube-aggregator", "pkg/")):
         if package.startswith(prefix):
             path = inner + package[len(prefix):].replace(".", "/")
             return f"{module}@{MODULE_VERSION}/{path}", kind

@@ -2,6 +2,7 @@
 
 #include "api/admissionregistration/webhooks.h"
 #include "api/apiextensions/crd.h"
+#include "api/apiregistration/api_service.h"
 #include "api/apps/apps.h"
 #include "api/authentication/authentication.h"
 #include "api/authorization/authorization.h"
@@ -72,6 +73,7 @@ std::vector<Kind> all_kinds() {
            batch_kinds,
            networking_kinds,
            admissionregistration_kinds,
+           apiregistration_kinds,
            certificates_kinds,
            discovery_kinds,
            node_kinds,

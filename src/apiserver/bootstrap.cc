@@ -95,6 +95,7 @@ Result<void> Server::bootstrap() {
   // Roles that gather others are full before the first request is judged by them.
   while (access_.pass()) {
   }
+  services_.pass();
   return {};
 }
 

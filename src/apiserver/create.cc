@@ -93,7 +93,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   record_owners(request, nullptr, std::move(sent), object);
   prepare_new(txn, kind, object, now);
   if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, object, nullptr));
-  SKIFF_TRY(gate_.check(kind, object));
+  SKIFF_ASSIGN(std::vector<Cause> broken, gate_.judge(kind, object, request.subresource));
   kind.to_storage(object);
   const AdmissionRequest admission{.txn = txn,
                                    .request = request,
@@ -108,6 +108,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   if (kind.kind.prepare != nullptr) kind.kind.prepare(object, context);
 
   std::vector<Cause> causes = check_metadata(kind, object);
+  std::ranges::move(broken, std::back_inserter(causes));
   for (Cause& cause : gate_.validate(kind, object, context, outcome.warnings))
     causes.push_back(std::move(cause));
   const std::string name(api::name(object));

@@ -31,10 +31,12 @@ json::object group_document(const KindTable::Group& group) {
           {"preferredVersion", group_version(group.name, group.versions.front())}};
 }
 
-// Some kinds are only asked, as reviews are; nothing of them is kept.
-bool stored(const ServedKind& kind) {
-  const std::vector<std::string> words = verbs(kind);
-  return std::ranges::count(words, "get") > 0 && std::ranges::count(words, "update") > 0;
+// Where the real server keeps objects; clients compare it over time, and between servers.
+std::string storage_hash(const ServedKind& kind) {
+  const api::Resource& r = kind.resource();
+  // It has kept definitions in this form since before there was another.
+  if (r.key() == kCrdKey) return storage_version_hash(r.group, "v1beta1", r.kind);
+  return storage_version_hash(kind.storage_group, kind.storage_version, r.kind);
 }
 
 json::object resource_list(const KindTable& kinds, const std::string& group,
@@ -49,9 +51,7 @@ json::object resource_list(const KindTable& kinds, const std::string& group,
                        {"verbs", words(verbs(*kind))}};
     if (!kind->kind.short_names.empty()) entry["shortNames"] = words(kind->kind.short_names);
     if (!kind->kind.categories.empty()) entry["categories"] = words(kind->kind.categories);
-    if (stored(*kind)) {
-      entry["storageVersionHash"] = storage_version_hash(r.group, kind->storage_version, r.kind);
-    }
+    if (!is_question(*kind)) entry["storageVersionHash"] = storage_hash(*kind);
     resources.emplace_back(std::move(entry));
     for (const api::Subresource& sub : subresources(*kind)) {
       json::object below{{"name", r.plural + "/" + sub.name},

@@ -72,6 +72,13 @@ std::vector<std::string> selectable_of(const json::value& version) {
   return paths;
 }
 
+schema::SchemaPtr schema_of(const json::value& version) {
+  const json::value* text = json::find(version, {"schema", "openAPIV3Schema"});
+  if (text == nullptr) return nullptr;
+  auto read = schema::from_openapi(*text);
+  return read ? std::make_shared<const schema::Schema>(std::move(*read)) : nullptr;
+}
+
 }  // namespace
 
 bool version_before(std::string_view a, std::string_view b) {
@@ -102,6 +109,9 @@ void ServedKind::from_storage(json::value& object) const {
 std::vector<api::Subresource> subresources(const ServedKind& kind) {
   std::vector<api::Subresource> out = kind.kind.subresources;
   const std::vector<std::string> verbs = {"get", "patch", "update"};
+  const bool status_first = kind.custom;  // the real server's own order for them
+  const api::Subresource status{.name = "status", .kind = kind.resource().kind, .verbs = verbs};
+  if (kind.kind.has_status && status_first) out.push_back(status);
   if (kind.kind.scale) {
     out.push_back({.name = "scale",
                    .kind = "Scale",
@@ -109,9 +119,7 @@ std::vector<api::Subresource> subresources(const ServedKind& kind) {
                    .group = "autoscaling",
                    .version = "v1"});
   }
-  if (kind.kind.has_status) {
-    out.push_back({.name = "status", .kind = kind.resource().kind, .verbs = verbs});
-  }
+  if (kind.kind.has_status && !status_first) out.push_back(status);
   return out;
 }
 
@@ -121,6 +129,11 @@ std::vector<std::string> verbs(const ServedKind& kind) {
     return {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
   }
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
+}
+
+bool is_question(const ServedKind& kind) {
+  const std::vector<std::string> words = verbs(kind);
+  return std::ranges::count(words, "get") == 0 || std::ranges::count(words, "update") == 0;
 }
 
 bool allows(const ServedKind& kind, std::string_view subresource, Verb verb) {
@@ -166,10 +179,11 @@ void KindTable::add_definition(const json::value& definition) {
   const json::object* established = api::condition(definition, "Established");
   if (established != nullptr && !api::condition_true(definition, "Established")) return;
   std::string storage;
+  schema::SchemaPtr kept;
   for (const json::value& version : json::get_array(*spec, {"versions"})) {
-    if (json::get_bool(version, {"storage"}).value_or(false)) {
-      storage = json::get_string(version, {"name"});
-    }
+    if (!json::get_bool(version, {"storage"}).value_or(false)) continue;
+    storage = json::get_string(version, {"name"});
+    kept = schema_of(version);
   }
   for (const json::value& version : json::get_array(*spec, {"versions"})) {
     if (!json::get_bool(version, {"served"}).value_or(false)) continue;
@@ -188,11 +202,9 @@ void KindTable::add_definition(const json::value& definition) {
     kind.kind.columns = columns_of(version);
     kind.kind.selectable = selectable_of(version);
     kind.kind.unconditional_update = false;
-    if (const json::value* schema = json::find(version, {"schema", "openAPIV3Schema"})) {
-      if (auto read = schema::from_openapi(*schema)) {
-        kind.schema = std::make_shared<const schema::Schema>(std::move(*read));
-      }
-    }
+    kind.schema = schema_of(version);
+    kind.kept_schema = kept;
+    kind.defined_at = api::revision(definition);
     add(std::move(kind));
   }
 }

@@ -31,6 +31,9 @@ struct ServedKind {
   std::string storage_schema = {};  // name in schema::Registry; empty for a custom kind
   // Of a custom kind; null where it has none or one that cannot be read.
   schema::SchemaPtr schema = {};
+  schema::SchemaPtr kept_schema = {};  // of the version that is kept
+  // The revision of the definition: objects that were written before may not fit it.
+  std::uint64_t defined_at = 0;
 
   const api::Resource& resource() const { return kind.resource; }
   // Objects are kept in another version than this endpoint shows.
@@ -52,6 +55,8 @@ struct ServedKind {
 std::vector<api::Subresource> subresources(const ServedKind& kind);
 std::vector<std::string> verbs(const ServedKind& kind);
 bool allows(const ServedKind& kind, std::string_view subresource, Verb verb);
+// Only asked, as reviews are; nothing of it is kept.
+bool is_question(const ServedKind& kind);
 
 class KindTable {
  public:

@@ -14,8 +14,9 @@ names::Complaint check_name(const ServedKind& kind, std::string_view name) {
   const std::string key = kind.resource().key();
   if (key == "namespaces" || key == "statefulsets.apps") return names::check_dns1123_label(name);
   if (key == "services") return names::check_dns1035_label(name);
-  if (kind.resource().group == "rbac.authorization.k8s.io") {
-    // system:node-reader and the like: whatever can stand in a path.
+  if (kind.resource().group == "rbac.authorization.k8s.io" ||
+      key == "apiservices.apiregistration.k8s.io") {
+    // system:node-reader, v1. and the like: whatever can stand in a path.
     if (name == "." || name == ".." || name.find_first_of("/%") != std::string_view::npos) {
       return "may not be '.' or '..' or contain '/' or '%'";
     }

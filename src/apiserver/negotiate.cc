@@ -95,12 +95,13 @@ std::vector<MediaRange> parse_accept(std::string_view accept) {
   return out;
 }
 
-Result<Wanted> negotiate(std::string_view accept) {
+Result<Wanted> negotiate(std::string_view accept, bool tables) {
   for (const MediaRange& range : parse_accept(accept)) {
     const bool json = range.matches(kJsonType);
     if (!json && !range.matches(kYamlType)) continue;
     Wanted wanted{.encoding = json ? Encoding::kJson : Encoding::kYaml};
-    if (read_shape(range, wanted)) return wanted;
+    if (!read_shape(range, wanted)) continue;
+    if (tables || wanted.shape != Shape::kTable) return wanted;
   }
   return fail(Code::kNotAcceptable,
               "only the following media types are accepted: application/json, application/yaml");

@@ -40,7 +40,8 @@ struct Wanted {
   }
 };
 // kNotAcceptable where nothing the client takes is served.
-Result<Wanted> negotiate(std::string_view accept);
+// Some answers cannot be shown as tables.
+Result<Wanted> negotiate(std::string_view accept, bool tables = true);
 
 // True where the header names no media type that any answer has: the router refuses before it
 // looks at the request.

@@ -164,7 +164,18 @@ void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
   object.get_object().erase("status");
   follow_versions(object);
   accept_names(object, txn.list(kCrdKey, ""), now);
+}
+
+bool begin_removal(const ServedKind& kind, json::value& object, const std::string& now) {
+  if (kind.resource().key() != kCrdKey || api::deleting(object)) return false;
+  json::make_object(object, {"metadata"})["deletionTimestamp"] = now;
   add_finalizer(object);
+  set_condition(object, "Terminating",
+                {.reason = "InstanceDeletionPending",
+                 .message = "CustomResourceDefinition marked for deletion; CustomResource deletion "
+                            "will begin soon"},
+                now);
+  return true;
 }
 
 }  // namespace skiff::apiserver

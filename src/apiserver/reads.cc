@@ -10,6 +10,7 @@
 #include "api/meta.h"
 #include "apiserver/list_body.h"
 #include "apiserver/status.h"
+#include "apiserver/upkeep/fit.h"
 #include "apiserver/wire/list_options.h"
 
 namespace skiff::apiserver {
@@ -80,6 +81,8 @@ std::string list_head(const View& view, store::Revision revision, const std::str
                       std::size_t remaining) {
   const api::Resource& resource = view.kind->resource();
   json::object metadata{{"resourceVersion", std::to_string(revision)}};
+  // The real server always says it of custom objects, even where there is nothing to continue.
+  if (view.kind->custom && view.wanted.shape == Shape::kObject) metadata["continue"] = "";
   if (!token.empty()) {
     metadata["continue"] = token;
     if (remaining > 0) metadata["remainingItemCount"] = remaining;
@@ -151,7 +154,7 @@ Result<store::EntryPtr> entry_at(const store::Store& store, const store::Key& ke
 
 Result<View> View::of(const ServedKind& kind, const http::Request& request, const http::Url& url) {
   View view{.kind = &kind, .plain = !pretty(request, url)};
-  SKIFF_ASSIGN(view.wanted, negotiate(http::header(request.headers, "Accept")));
+  SKIFF_ASSIGN(view.wanted, negotiate(http::header(request.headers, "Accept"), !is_question(kind)));
   if (view.wanted.encoding != Encoding::kJson) view.plain = false;
   if (const auto include = url.param("includeObject")) {
     if (*include == "None") view.rows = RowObject::kNone;
@@ -163,6 +166,7 @@ Result<View> View::of(const ServedKind& kind, const http::Request& request, cons
 bool View::as_stored(const store::Entry& entry) const {
   if (wanted.shape != Shape::kObject) return false;
   if (!kind->custom) return !kind->converts();
+  if (entry.revision() < kind->defined_at) return false;
   const std::string version = kind->resource().api_version();
   // Most objects tell their version first, so that nothing need be parsed.
   if (entry.bytes().starts_with(fmt::format(R"({{"apiVersion":"{}")", version))) return true;
@@ -171,9 +175,11 @@ bool View::as_stored(const store::Entry& entry) const {
 
 const json::value& View::converted(const json::value& stored, json::value& room) const {
   const std::string version = kind->resource().api_version();
-  if (api::api_version(stored) == version) return stored;
+  const bool older = kind->custom && api::revision(stored) < kind->defined_at;
+  if (!older && api::api_version(stored) == version) return stored;
   room = stored;
   kind->from_storage(room);
+  if (older && kind->schema) fit_custom(*kind->schema, room);
   return room;
 }
 
@@ -325,7 +331,7 @@ http::Response get_object(const store::Store& store, const View& view, const sto
 }
 
 http::Response list_objects(const store::Store& store, const View& view, const Selection& selection,
-                            const http::Url& url, Time now) {
+                            const http::Url& url, Time now, store::Revision oldest) {
   const auto plan = plan_list(store, url);
   if (!plan) return error_response(plan.error());
   if (view.wanted.shape == Shape::kPartialMetadata) {
@@ -338,6 +344,7 @@ http::Response list_objects(const store::Store& store, const View& view, const S
   const std::string resource = view.kind->storage_key();
   store::Listing listing;
   if (plan->exact) {
+    if (*plan->exact < oldest) return too_old(*plan);
     auto entries = snapshot_at(store, resource, selection.ns(), *plan->exact);
     if (!entries && entries.error().code == Code::kExpired) return too_old(*plan);
     if (!entries) return error_response(entries.error());

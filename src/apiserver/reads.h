@@ -34,8 +34,9 @@ struct View {
 
 http::Response get_object(const store::Store& store, const View& view, const store::Key& key,
                           const http::Url& url, Time now);
+// Exact revisions before `oldest` are no longer told.
 http::Response list_objects(const store::Store& store, const View& view, const Selection& selection,
-                            const http::Url& url, Time now);
+                            const http::Url& url, Time now, store::Revision oldest = 0);
 
 // The objects of a resource as they were at `revision`, from the present and the history of events;
 // kExpired where history does not reach back so far.

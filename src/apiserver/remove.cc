@@ -85,6 +85,11 @@ Result<Outcome> Writes::remove(Transaction& txn, const WriteRequest& request) {
         forbidden(kind.resource(), request.name, "this namespace may not be deleted"));
   }
 
+  if (json::value marked = *old; begin_removal(kind, marked, stamp())) {
+    txn.put(outcome.key, std::move(marked));
+    return outcome;
+  }
+
   const bool pod = kind.resource().key() == "pods";
   const std::int64_t grace = pod ? pod_grace(*old, request.remove) : 0;
   json::value next = *old;

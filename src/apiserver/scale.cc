@@ -36,11 +36,68 @@ const json::value* follow(const json::value& object, std::string_view path) {
   return at->is_null() ? nullptr : at;
 }
 
+// As Go prints a value and its type.
+std::string go_text(const json::value& v) {
+  if (v.is_string()) return std::string(json::view(v.get_string()));
+  if (v.is_double()) return fmt::format("{}", v.get_double());
+  return json::serialize(v);
+}
+
+std::string_view go_type(const json::value& v) {
+  if (v.is_string()) return "string";
+  if (v.is_bool()) return "bool";
+  if (v.is_double()) return "float64";
+  if (v.is_object()) return "map[string]interface {}";
+  if (v.is_array()) return "[]interface {}";
+  return v.is_null() ? "<nil>" : "int64";
+}
+
+std::string accessor_error(std::string_view path, const json::value& found,
+                           std::string_view wanted) {
+  return fmt::format("{} accessor error: {} is of the type {}, expected {}", path, go_text(found),
+                     go_type(found), wanted);
+}
+
 Error wrong_type(std::string_view path, const json::value& found, std::string_view wanted) {
   return {.code = Code::kInternal,
-          .message = fmt::format("Internal error occurred: {} accessor error: {} is of the type "
-                                 "{}, expected {}",
-                                 path, json::serialize(found), json::type_name(found), wanted)};
+          .message = "Internal error occurred: " + accessor_error(path, found, wanted)};
+}
+
+// What stands at the path; a complaint where something on the way is no object.
+struct Found {
+  const json::value* value = nullptr;
+  std::string complaint = {};
+};
+
+Found look_up(const json::value& object, std::string_view path) {
+  const json::value* at = &object;
+  std::string walked;
+  for (const std::string_view step : steps(path)) {
+    if (!at->is_object()) {
+      if (at->is_null()) return {};
+      return {.complaint = accessor_error(walked, *at, "map[string]interface{}")};
+    }
+    at = json::find(*at, {step});
+    if (at == nullptr) return {};
+    walked += fmt::format(".{}", step);
+  }
+  return {.value = at};
+}
+
+void check_replicas(const json::value& object, const std::string& path,
+                    std::vector<Cause>& causes) {
+  const Found found = look_up(object, path);
+  const auto say = [&](std::int64_t n, std::string_view why) {
+    causes.push_back(invalid_value(path, n, std::string(why)));
+  };
+  if (!found.complaint.empty()) return say(0, found.complaint);
+  if (found.value == nullptr) return;
+  if (!found.value->is_int64() && !found.value->is_uint64()) {
+    return say(0, accessor_error(path, *found.value, "int64"));
+  }
+  const std::int64_t n = json::get_int(*found.value, {}).value_or(INT64_MAX);
+  if (n < 0) say(n, "should be a non-negative integer");
+  if (n > INT32_MAX) say(n, fmt::format("should be less than or equal to {}", INT32_MAX));
 }
 
 Result<std::int64_t> replicas_at(const json::value& object, std::string_view path) {
@@ -126,17 +183,22 @@ http::Response get_scale(const store::Store& store, const ServedKind& kind, cons
   return response;
 }
 
-std::vector<Cause> check_scale(const ServedKind& kind, const json::value& object) {
+std::vector<Cause> check_scale(const ServedKind& kind, const json::value& object,
+                               std::string_view subresource) {
   if (!kind.kind.scale) return {};
-  const std::string& path = kind.kind.scale->spec;
-  const json::value* found = follow(object, path);
-  const auto n = found == nullptr ? std::nullopt : json::get_int(*found, {});
-  if (!n) return {};
-  if (*n < 0) return {invalid_value(path, *n, "should be a non-negative integer")};
-  if (*n > INT32_MAX) {
-    return {invalid_value(path, *n, fmt::format("should be less than or equal to {}", INT32_MAX))};
+  std::vector<Cause> causes;
+  const api::ScalePaths& paths = *kind.kind.scale;
+  if (subresource != "status") check_replicas(object, paths.spec, causes);
+  check_replicas(object, paths.status, causes);
+  if (paths.selector.empty()) return causes;
+  const Found found = look_up(object, paths.selector);
+  if (!found.complaint.empty()) {
+    causes.push_back(invalid_value(paths.selector, "", found.complaint));
+  } else if (found.value != nullptr && !found.value->is_string()) {
+    causes.push_back(
+        invalid_value(paths.selector, "", accessor_error(paths.selector, *found.value, "string")));
   }
-  return {};
+  return causes;
 }
 
 Result<Outcome> Writes::scale(Transaction& txn, const WriteRequest& request) {

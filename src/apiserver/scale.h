@@ -19,7 +19,9 @@ json::value scale_or_null(const ServedKind& kind, const json::value& stored);
 
 http::Response get_scale(const store::Store& store, const ServedKind& kind, const store::Key& key);
 
-// The number of replicas of a custom object, where its definition says which field that is.
-std::vector<Cause> check_scale(const ServedKind& kind, const json::value& object);
+// The fields of a custom object that its definition says are those of a Scale. A write of the
+// status is asked about what stands there only.
+std::vector<Cause> check_scale(const ServedKind& kind, const json::value& object,
+                               std::string_view subresource);
 
 }  // namespace skiff::apiserver

@@ -6,6 +6,7 @@
 
 #include "api/builtin.h"
 #include "apiserver/scale.h"
+#include "apiserver/upkeep/fit.h"
 #include "base/strings.h"
 #include "schema/canonical.h"
 #include "schema/check.h"
@@ -56,7 +57,10 @@ schema::SchemaPtr SchemaGate::schema_of(const ServedKind& kind) const {
 
 std::vector<std::string> SchemaGate::prune(const ServedKind& kind, json::value& object) const {
   const schema::SchemaPtr schema = schema_of(kind);
-  return schema ? schema::prune(registry_, *schema, object) : std::vector<std::string>();
+  if (!schema) return {};
+  std::vector<std::string> removed = schema::prune(registry_, *schema, object);
+  schema::prune_nulls(registry_, *schema, object);
+  return removed;
 }
 
 void SchemaGate::set_defaults(const ServedKind& kind, json::value& object) const {
@@ -73,6 +77,7 @@ void SchemaGate::set_defaults(const ServedKind& kind, json::value& object) const
 }
 
 void SchemaGate::complete(const ServedKind& kind, json::value& object) const {
+  if (kind.custom && kind.converts() && kind.kept_schema) fit_custom(*kind.kept_schema, object);
   if (kind.storage_schema.empty()) return;
   const schema::SchemaPtr schema = registry_.find(kind.storage_schema);
   if (schema) schema::complete(registry_, *schema, object);
@@ -104,11 +109,22 @@ Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object
   return schema::check_object(registry_, *schema, object, r.kind, r.group, r.version);
 }
 
+Result<std::vector<Cause>> SchemaGate::judge(const ServedKind& kind, const json::value& object,
+                                             std::string_view subresource) const {
+  if (!kind.custom) {
+    SKIFF_TRY(check(kind, object));
+    return std::vector<Cause>();
+  }
+  std::vector<Cause> causes;
+  if (kind.schema) causes = schema::check(registry_, *kind.schema, object);
+  for (Cause& cause : check_scale(kind, object, subresource)) causes.push_back(std::move(cause));
+  return causes;
+}
+
 std::vector<Cause> SchemaGate::validate(const ServedKind& kind, const json::value& object,
                                         const api::Admission& context,
                                         std::vector<std::string>& warnings) const {
   std::vector<Cause> causes;
-  if (kind.custom && context.subresource != "status") causes = check_scale(kind, object);
   if (kind.kind.validate != nullptr) causes = kind.kind.validate(object, context);
   if (causes.empty() && kind.kind.warnings != nullptr) {
     for (std::string& warning : kind.kind.warnings(object, context)) {

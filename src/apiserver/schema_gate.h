@@ -30,6 +30,10 @@ class SchemaGate {
   void complete(const ServedKind& kind, json::value& object) const;
   // By the schema: 400 where a built-in kind cannot be decoded, 422 where a rule is broken.
   Result<void> check(const ServedKind& kind, const json::value& object) const;
+  // The same for an object of a custom kind, in the version of the request, with what is wrong
+  // given to be told together with what metadata lacks.
+  Result<std::vector<Cause>> judge(const ServedKind& kind, const json::value& object,
+                                   std::string_view subresource) const;
   // By the kind's own rules; adds what the client should be told of a good object.
   std::vector<Cause> validate(const ServedKind& kind, const json::value& object,
                               const api::Admission& context,

@@ -70,6 +70,12 @@ Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::
           [this](Transaction& txn, store::Sync sync) -> Result<void> {
             SKIFF_TRY(commit(txn, sync));
             return {};
+          }),
+      services_(
+          store, writes_, [this] { return this->kinds(); },
+          [this](Transaction& txn, store::Sync sync) -> Result<void> {
+            SKIFF_TRY(commit(txn, sync));
+            return {};
           }) {
   load_kinds();
 }
@@ -99,7 +105,8 @@ Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {
 bool Server::collect_garbage() {
   const bool collected = collector_.pass();
   const bool kept = access_.pass();
-  return quotas_.pass() || collected || kept;
+  const bool told = services_.pass();
+  return quotas_.pass() || collected || kept || told;
 }
 
 http::Response Server::handle(const http::Request& request) {
@@ -125,8 +132,12 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
     count(request, route.value_or(Route()), http_code(allowed.error().code));
     return error_response(allowed.error());
   }
+  std::string_view path = request.target;
+  path = path.substr(0, path.find('?'));
+  const bool gaps = path.contains("//");  // no path of ours has any
   http::Response response = extra != nullptr    ? extra->handler(request)
                             : !route            ? text_response(404, "404 page not found\n")
+                            : gaps              ? refuse_gaps(*kinds(), path, *route)
                             : route->resource() ? answer_resource(request, url, *route, *identity)
                                                 : answer_path(request, url);
   count(request, route.value_or(Route()), response.status);
@@ -157,11 +168,14 @@ http::Response Server::answer_path(const http::Request& request, const http::Url
   const std::string& first = url.segments.empty() ? url.path : url.segments[0];
   const bool below_a_resource =
       url.segments.size() > (first == "apis" ? 3 : 2) && (first == "api" || first == "apis");
+  if (first == "healthz" || first == "livez" || first == "readyz") return health(url);
   if (below_a_resource || (request.method != "GET" && request.method != "HEAD")) {
     return routing_response(Code::kMethodNotAllowed, method_not_allowed().message);
   }
-  if (first == "healthz" || first == "livez" || first == "readyz") return health(url);
   if (first == "version" && url.segments.size() == 1) return version();
+  if (first == "version") {
+    return routing_response(Code::kNotFound, "the server could not find the requested resource");
+  }
   if (first == "metrics" && url.segments.size() == 1) return metrics();
   std::optional<http::Response> answer = access_.serve_path(url);
   if (answer) return std::move(*answer);
@@ -226,7 +240,7 @@ http::Response Server::answer_kind(const http::Request& request, const http::Url
       Selection::parse(*kind, route.ns, url.param("labelSelector").value_or(""), fields);
   if (!selection) return error_response(selection.error());
   if (route.verb == Verb::kWatch) return watches_.open(table, *view, std::move(*selection), url);
-  return list_objects(store_, *view, *selection, url, clock_.now());
+  return list_objects(store_, *view, *selection, url, clock_.now(), compaction_.oldest());
 }
 
 }  // namespace skiff::apiserver

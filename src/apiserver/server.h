@@ -17,6 +17,8 @@
 #include "apiserver/openapi.h"
 #include "apiserver/pod_streams.h"
 #include "apiserver/reads.h"
+#include "apiserver/upkeep/compaction.h"
+#include "apiserver/upkeep/local_services.h"
 #include "apiserver/watch.h"
 #include "apiserver/wire/audit_ids.h"
 #include "apiserver/writes.h"
@@ -69,8 +71,9 @@ class Server {
   // One pass of the garbage collector; true if it changed something. Call until false whenever the
   // store changes (store::Store::subscribe_all) and at least once a minute for events that expire.
   bool collect_garbage();
-  // About once a second: ends watches whose time is over and sends bookmarks.
-  void tick() { watches_.tick(); }
+  // About once a second: ends watches whose time is over, sends bookmarks, and now and then gives
+  // up old revisions.
+  void tick();
 
   // Before handle() is first called.
   void set_pod_streams(PodStreams* streams) { options_.pod_streams = streams; }
@@ -122,6 +125,8 @@ class Server {
   Collector collector_;
   Access access_;
   QuotaKeeper quotas_;
+  LocalServices services_;
+  Compaction compaction_;
 
   mutable std::mutex kinds_lock_;
   std::shared_ptr<const KindTable> kinds_;

@@ -3,6 +3,7 @@
 
 #include "api/meta.h"
 #include "apiserver/apply/apply_body.h"
+#include "apiserver/apply/managed.h"
 #include "apiserver/request_body.h"
 #include "apiserver/scale.h"
 #include "apiserver/server.h"
@@ -33,6 +34,19 @@ http::Response refuse_write(const store::Store& store, const Error& error) {
     hold_until_visible(store, store.revision(), response);
   }
   return response;
+}
+
+// What was not understood of an object is told even where the rest of it is refused.
+std::vector<std::string> unknown_fields(const SchemaGate& gate, const WriteRequest& write,
+                                        const Error& error) {
+  const bool whole = write.verb == Verb::kCreate || write.verb == Verb::kUpdate;
+  if (!whole || write.validation != FieldValidation::kWarn || error.code == Code::kBadRequest ||
+      !write.subresource.empty()) {
+    return {};
+  }
+  json::value body = write.body;
+  take_managed(body);
+  return schema::field_warnings(gate.prune(*write.kind, body), write.duplicated);
 }
 
 store::Sync sync_of(const ServedKind& kind) {
@@ -167,7 +181,11 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Transaction txn(store_);
     auto outcome = writes_.run(txn, write);
-    if (!outcome) return refuse_write(store_, outcome.error());
+    if (!outcome) {
+      http::Response refused = refuse_write(store_, outcome.error());
+      add_warnings(unknown_fields(writes_.gate(), write, outcome.error()), refused);
+      return refused;
+    }
     http::Response response = json_response(outcome->status, "");
     store::Revision revision = 0;
     if (!write.dry_run && txn.changes()) {
@@ -234,9 +252,10 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
   }
   http::Response response = json_response(
       200,
-      fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{}"}},)"
+      fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{{{}"resourceVersion":"{}"}},)"
                   R"("items":[{}]}})",
-                  kind.resource().kind, kind.resource().api_version(), last, items));
+                  kind.resource().kind, kind.resource().api_version(),
+                  kind.custom ? R"("continue":"",)" : "", last, items));
   hold_until_visible(store_, last, response);
   return response;
 }

@@ -145,8 +145,10 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   record_owners(request, &shown, std::move(sent), next);
   if (request.subresource.empty()) follow_spec(txn, kind, next, stamp());
   if (hooks_.guard) SKIFF_TRY(hooks_.guard(request, next, &old));
-  SKIFF_TRY(gate_.check(kind, next));
+  SKIFF_ASSIGN(std::vector<Cause> broken, gate_.judge(kind, next, request.subresource));
   kind.to_storage(next);
+  // What the kept version has no place for goes below, but the client did change it.
+  const bool changed = kind.custom && kind.converts() && spec_changed(kind, old, next);
   const AdmissionRequest admission{.txn = txn,
                                    .request = request,
                                    .object = next,
@@ -162,6 +164,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
   std::vector<Cause> causes = check_metadata(kind, next);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
+  std::ranges::move(broken, std::back_inserter(causes));
   for (Cause& cause : gate_.validate(kind, next, context, outcome.warnings)) {
     causes.push_back(std::move(cause));
   }
@@ -170,8 +173,8 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   }
   SKIFF_TRY(approve(admission, outcome.warnings));
   // An answer, but no write and no event.
-  if (next == old || (request.applied && same_but_times(next, old))) return outcome;
-  if (!status && kind.kind.has_generation && spec_changed(kind, old, next)) {
+  if ((next == old && !changed) || (request.applied && same_but_times(next, old))) return outcome;
+  if (!status && kind.kind.has_generation && (changed || spec_changed(kind, old, next))) {
     const std::int64_t generation = json::get_int(old, {"metadata", "generation"}).value_or(0);
     json::set(next, {"metadata", "generation"}, generation + 1);
   }

@@ -133,7 +133,10 @@ Result<void> check_delete_preconditions(const WriteRequest& request, const json:
 }
 
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old) {
-  if (request.verb == Verb::kDelete) return check_delete_preconditions(request, old);
+  // Definitions are deleted by rules of their own.
+  if (request.verb == Verb::kDelete && request.kind->resource().key() != kCrdKey) {
+    return check_delete_preconditions(request, old);
+  }
   if (!request.uid.empty() && request.uid != api::uid(old)) {
     return std::unexpected(
         conflict(request.kind->resource(), request.name,

@@ -123,6 +123,9 @@ Result<void> check_preconditions(const WriteRequest& request, const json::value&
 // What a kind that the server has duties for gets when it is made: finalizers, conditions.
 void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
                  const std::string& now);
+// A definition that is to go is marked and held until its objects have gone. False: it is no
+// definition, or marked already.
+bool begin_removal(const ServedKind& kind, json::value& object, const std::string& now);
 // What the server's part of the status follows from the spec on each update.
 void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
                  const std::string& now);

@@ -32,6 +32,12 @@ Cause invalid(std::string path, const json::value& value, std::string_view detai
           fmt::format("Invalid value: {}{}{}", shown(value), detail.empty() ? "" : ": ", detail)};
 }
 
+Cause type_invalid(std::string path, const json::value& value, std::string_view detail) {
+  Cause out = invalid(std::move(path), value, detail);
+  out.reason = "FieldValueTypeInvalid";
+  return out;
+}
+
 Cause invalid_unshown(std::string path, std::string_view detail) {
   return {std::move(path), "FieldValueInvalid", fmt::format("Invalid value: {}", detail)};
 }

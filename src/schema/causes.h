@@ -13,6 +13,8 @@ namespace skiff::schema {
 
 Cause required(std::string path, std::string_view detail = {});
 Cause invalid(std::string path, const json::value& value, std::string_view detail);
+// A value of another type; reads as invalid().
+Cause type_invalid(std::string path, const json::value& value, std::string_view detail);
 // Where the value is not shown.
 Cause invalid_unshown(std::string path, std::string_view detail);
 Cause unsupported(std::string path, const json::value& value,

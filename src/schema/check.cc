@@ -64,7 +64,7 @@ class Checker {
       return;
     }
     if (s.int_or_string) {
-      if (!v.is_string() && !is_integer(v)) say_type("integer or string", v, path);
+      if (!v.is_string() && !is_integer(v)) say_type("integer,string", v, path);
       return;
     }
     if (!has_type(v, s.type)) {
@@ -82,7 +82,7 @@ class Checker {
  private:
   void say_type(std::string_view wanted, const json::value& v, const std::string& path) {
     const json::string have(json::type_name(v));
-    causes_.push_back(invalid(
+    causes_.push_back(type_invalid(
         path, have,
         fmt::format("{} in body must be of type {}: \"{}\"", path, wanted, json::view(have))));
   }
@@ -99,7 +99,11 @@ class Checker {
       const Result<Quantity> q = Quantity::from_json(v);
       if (!q) causes_.push_back(invalid(path, v, q.error().message));
     } else if (s.format == "date-time" && v.is_string()) {
-      if (!parse_time(json::view(v.get_string()))) say(v, path, "must be of type date-time");
+      if (!parse_time(json::view(v.get_string()))) {
+        causes_.push_back(type_invalid(
+            path, v,
+            fmt::format("{} in body must be of type date-time: {}", path, json::serialize(v))));
+      }
     } else if (s.format == "int32" && v.is_number()) {
       const std::optional<std::int64_t> n = json::get_int(v, {});
       if (!n || *n > INT32_MAX || *n < INT32_MIN) say(v, path, "must be of type int32");

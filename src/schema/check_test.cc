@@ -114,7 +114,7 @@ TEST(Check, CustomResources) {
         " schema (oneOf)"}},
       {"int or string",
        R"({"name":"abc","door":true})",
-       {R"(spec.door: Invalid value: "boolean": spec.door in body must be of type integer or string: "boolean")"}},
+       {R"(spec.door: Invalid value: "boolean": spec.door in body must be of type integer,string: "boolean")"}},
       {"an embedded resource",
        R"({"name":"abc","inner":{"kind":"X"}})",
        {"spec.inner.apiVersion: Required value: must not be empty"}},

@@ -1,4 +1,5 @@
 // Patterns of schemas, compiled once.
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <map>
@@ -24,6 +25,42 @@ std::shared_ptr<const RE2> compiled(const std::string& pattern) {
   return fresh;
 }
 
+// Kubernetes reads patterns with Go's library, which names the same faults so.
+std::string_view go_words(RE2::ErrorCode code) {
+  switch (code) {
+    case RE2::ErrorBadEscape:
+    case RE2::ErrorTrailingBackslash:
+      return code == RE2::ErrorBadEscape ? "invalid escape sequence"
+                                         : "trailing backslash at end of expression";
+    case RE2::ErrorBadCharClass:
+      return "invalid character class";
+    case RE2::ErrorBadCharRange:
+      return "invalid character class range";
+    case RE2::ErrorMissingBracket:
+      return "missing closing ]";
+    case RE2::ErrorMissingParen:
+      return "missing closing )";
+    case RE2::ErrorUnexpectedParen:
+      return "unexpected )";
+    case RE2::ErrorRepeatArgument:
+      return "missing argument to repetition operator";
+    case RE2::ErrorRepeatSize:
+      return "invalid repeat count";
+    case RE2::ErrorRepeatOp:
+      return "invalid nested repetition operator";
+    case RE2::ErrorBadPerlOp:
+      return "invalid or unsupported Perl syntax";
+    case RE2::ErrorBadUTF8:
+      return "invalid UTF-8";
+    case RE2::ErrorBadNamedCapture:
+      return "invalid named capture";
+    case RE2::ErrorPatternTooLarge:
+      return "expression too large";
+    default:
+      return "regexp/syntax: internal error";
+  }
+}
+
 }  // namespace
 
 bool matches_pattern(const std::string& pattern, std::string_view text) {
@@ -33,7 +70,8 @@ bool matches_pattern(const std::string& pattern, std::string_view text) {
 
 std::string pattern_error(const std::string& pattern) {
   const RE2 re(pattern, RE2::Quiet);
-  return re.ok() ? std::string() : re.error();
+  if (re.ok()) return {};
+  return fmt::format("error parsing regexp: {}: `{}`", go_words(re.error_code()), re.error_arg());
 }
 
 }  // namespace skiff::schema

@@ -65,6 +65,32 @@ class Pruner {
   std::vector<std::string> removed_;
 };
 
+void drop_nulls(const Registry& registry, const Schema& place, json::value& v, std::size_t depth) {
+  if (depth > limits::kJsonDepth) return;
+  SchemaPtr holder;
+  const Schema& s = registry.resolve(place, holder);
+  if (s.builtin) return;
+  if (json::array* a = v.if_array()) {
+    if (!s.items) return;
+    for (json::value& item : *a) drop_nulls(registry, *s.items, item, depth + 1);
+    return;
+  }
+  json::object* o = v.if_object();
+  if (o == nullptr) return;
+  std::vector<std::string> gone;
+  for (auto& member : *o) {
+    const Schema* p = s.property(member.key());
+    if (p == nullptr) p = s.additional.get();
+    if (p == nullptr) continue;
+    if (!member.value().is_null()) {
+      drop_nulls(registry, *p, member.value(), depth + 1);
+    } else if (!p->nullable && !p->fallback) {
+      gone.emplace_back(member.key());
+    }
+  }
+  for (const std::string& key : gone) o->stable_erase(o->find(key));
+}
+
 // Walks JSON text and keeps, per open object, the keys seen.
 class DuplicateScan {
  public:
@@ -132,6 +158,10 @@ std::vector<std::string> prune(const Registry& registry, const Schema& schema,
   Pruner pruner(registry);
   pruner.run(schema, object, {}, true, 0);
   return pruner.take();
+}
+
+void prune_nulls(const Registry& registry, const Schema& schema, json::value& object) {
+  drop_nulls(registry, schema, object, 0);
 }
 
 std::vector<std::string> duplicate_fields(std::string_view json_text) {

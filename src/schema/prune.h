@@ -16,6 +16,9 @@ namespace skiff::schema {
 // fieldValidation. apiVersion, kind and metadata of the object itself and of embedded ones are
 // known always.
 std::vector<std::string> prune(const Registry& registry, const Schema& schema, json::value& object);
+// Removes members that are null where the schema allows no null and has no default. Built-in
+// schemas are left alone: for them null is as good as absent.
+void prune_nulls(const Registry& registry, const Schema& schema, json::value& object);
 
 // Paths of keys that stand twice in one object of a JSON text. The text must have been parsed
 // before.

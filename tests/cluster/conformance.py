@@ -58,7 +58,7 @@ def run_specs(kubeconfig, focus, out):
         with open(out, "w") as log:
             subprocess.run([f"{programs}/e2e.test", "--provider=skeleton", f"--kubeconfig={kubeconfig}",
                             f"--ginkgo.focus={focus}", f"--ginkgo.skip={'|'.join(SKIP.values())}",
-                            "--ginkgo.v", "--ginkgo.timeout=20m", "--ginkgo.no-color", "--allowed-not-ready-nodes=-1",
+                            "--ginkgo.v", "--ginkgo.timeout=40m", "--ginkgo.no-color", "--allowed-not-ready-nodes=-1",
                             "--minStartupPods=0", "--disable-log-dump", f"--report-dir={folder}"],
                            stdout=log, stderr=log)
         results = {}

@@ -89,6 +89,8 @@ def clean(value, key=""):
                 out[name] = "<continue>"
             elif name == "storageVersionHash":
                 out[name] = item
+            elif name == "serverAddress":
+                out[name] = "<address>"
             else:
                 out[clean_text(name)] = clean(item, name)
         return out
@@ -112,6 +114,10 @@ def differences(a, b, path=""):
             else:
                 out += differences(a[key], b[key], at)
         return out
+    if path == ".resources" and isinstance(a, list) and isinstance(b, list):  # of discovery: by their names
+        left, right = ({item["name"]: item for item in side} for side in (a, b))
+        both = [[item["name"] for item in side if item["name"] in left and item["name"] in right] for side in (a, b)]
+        return differences(left, right, path) + ([] if both[0] == both[1] else [f"{path}: {both[0]} | {both[1]}"])
     if isinstance(a, list) and isinstance(b, list):
         out = []
         for i in range(max(len(a), len(b))):

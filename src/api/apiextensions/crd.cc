@@ -275,8 +275,14 @@ void check_versions(const json::value& spec, Causes& out) {
     out.push_back(schema::invalid("spec.versions", all, "must contain unique version names"));
   }
   if (storage != 1) {
-    out.push_back(schema::invalid("spec.versions", versions.empty() ? json::value() : all,
+    out.push_back(schema::invalid("spec.versions", all,
                                   "must have exactly one version marked as storage version"));
+  }
+  // The first one is also known as the version.
+  if (const std::string_view first =
+          versions.empty() ? "" : json::get_string(versions[0], {"name"});
+      !first.empty()) {
+    check_label(first, "spec.version", out);
   }
 }
 
@@ -290,6 +296,30 @@ void check_shared(const json::value& spec, Causes& out) {
   if (shared.selectable) check_selectable(versions[0], "spec", out);
 }
 
+void check_webhook(const json::value& spec, Causes& out) {
+  const std::string path = "spec.conversion";
+  const std::size_t before = out.size();
+  const auto given = [](const json::value& from, Path at) {
+    const json::value* found = json::find(from, at);
+    return found != nullptr && !found->is_null() ? found : nullptr;
+  };
+  const json::value* config = given(spec, {"conversion", "webhook", "clientConfig"});
+  if (config == nullptr) {
+    out.push_back(schema::required(child(path, "webhookClientConfig"),
+                                   "required when strategy is set to Webhook"));
+  } else if ((given(*config, {"url"}) == nullptr) == (given(*config, {"service"}) == nullptr)) {
+    out.push_back(schema::required(child(path, "webhookClientConfig"),
+                                   "exactly one of url or service is required"));
+  }
+  if (json::get_array(spec, {"conversion", "webhook", "conversionReviewVersions"}).empty()) {
+    out.push_back(schema::required(child(path, "conversionReviewVersions")));
+  }
+  if (out.size() != before) return;
+  // The real server would call it; a definition that we would serve wrongly is refused.
+  out.push_back(schema::forbidden(child(path, "strategy"),
+                                  "conversion webhooks are not served here; use None"));
+}
+
 void check_conversion(const json::value& spec, Causes& out) {
   const std::string_view strategy = json::get_string(spec, {"conversion", "strategy"});
   const json::value* webhook = json::find(spec, {"conversion", "webhook"});
@@ -297,9 +327,7 @@ void check_conversion(const json::value& spec, Causes& out) {
   if (strategy.empty()) {
     out.push_back(schema::required(child(path, "strategy")));
   } else if (strategy == "Webhook") {
-    // The real server would call it; a definition that we would serve wrongly is refused.
-    out.push_back(schema::forbidden(child(path, "strategy"),
-                                    "conversion webhooks are not served here; use None"));
+    check_webhook(spec, out);
   } else if (strategy != "None") {
     out.push_back(
         schema::unsupported(child(path, "strategy"), json::string(strategy), {"None", "Webhook"}));
@@ -345,7 +373,7 @@ void check_stored(const json::value& object, Causes& out) {
   const json::array& versions = json::get_array(object, {"spec", "versions"});
   const std::string path = "status.storedVersions";
   if (stored.empty()) {
-    out.push_back(schema::invalid(path, stored, "must have at least one stored version"));
+    out.push_back(schema::invalid(path, nullptr, "must have at least one stored version"));
     return;
   }
   for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -416,7 +444,6 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   }
   check_spec(spec, out);
   if (context.old != nullptr) check_unchanged(object, *context.old, out);
-  check_names(at(object, {"status", "acceptedNames"}), "status.acceptedNames", out);
   check_stored(object, out);
   check_approval(object, context.old, out);
   if (json::get_bool(spec, {"preserveUnknownFields"}).value_or(false)) {

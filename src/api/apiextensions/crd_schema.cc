@@ -302,7 +302,11 @@ void check_defaults(const json::value& s, const std::string& path, std::size_t d
       if (pruned != value) {
         out.push_back(schema::invalid(at, value, "must not have unknown fields"));
       }
-      std::ranges::move(schema::check(kNone, *read, value, at), std::back_inserter(out));
+      // The real server asks what is wrong with the value alone, which has no name of its own.
+      for (Cause& cause : schema::check(kNone, *read, value)) {
+        cause.field = cause.field.empty() ? at : child(at, std::string_view(cause.field));
+        out.push_back(std::move(cause));
+      }
     }
   }
   for (const auto& [key, inner] : json::get_object(s, {"properties"})) {

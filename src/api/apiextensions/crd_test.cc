@@ -57,7 +57,7 @@ TEST(Crd, NamesAndVersions) {
   EXPECT_EQ(lines[0], "spec.group: Required value");
   EXPECT_EQ(lines[1], "spec.scope: Required value");
   EXPECT_EQ(lines[2],
-            "spec.versions: Invalid value: null: must have exactly one version marked as storage "
+            "spec.versions: Invalid value: []: must have exactly one version marked as storage "
             "version");
   EXPECT_EQ(lines[3], "spec.names.plural: Required value");
   EXPECT_EQ(lines[6], "spec.names.listKind: Required value");
@@ -107,7 +107,13 @@ TEST(Crd, SchemasUseWhatIsSupported) {
                     R"("additionalProperties":{"type":"string"}})"),
       Lines{"p.additionalProperties: Forbidden: additionalProperties and properties are mutual "
             "exclusive"});
-  EXPECT_EQ(with_property(R"({"type":"string","pattern":"("})").size(), 1u);
+  EXPECT_EQ(with_property(R"({"type":"string","pattern":"("})"),
+            Lines{"p.pattern: Invalid value: \"(\": must "
+                  "be a valid regular expression, but isn't: error parsing regexp: missing closing "
+                  "): `(`"});
+  EXPECT_EQ(with_property(R"({"type":"string","default":5})"),
+            Lines{"p.default: Invalid value: "
+                  "\"integer\":  in body must be of type string: \"integer\""});
   EXPECT_EQ(with_property(R"({"type":"thing"})"),
             Lines{R"(p.type: Unsupported value: "thing": supported values: "array", "boolean", )"
                   R"("integer", "number", "object", "string")"});
@@ -205,6 +211,18 @@ TEST(Crd, Updates) {
 TEST(Crd, WhatIsNotServed) {
   EXPECT_EQ(complaints(crd_kind(), definition(R"({"type":"object"})", "",
                                               R"(,"conversion":{"strategy":"Webhook"})")),
+            (Lines{"spec.conversion.webhookClientConfig: Required value: required when strategy is "
+                   "set to Webhook",
+                   "spec.conversion.conversionReviewVersions: Required value"}));
+  EXPECT_EQ(complaints(crd_kind(), definition(R"({"type":"object"})", "",
+                                              R"(,"conversion":{"strategy":"Webhook","webhook":{
+                                      "clientConfig":{},"conversionReviewVersions":["v1"]}})")),
+            Lines{"spec.conversion.webhookClientConfig: Required value: exactly one of url or "
+                  "service is required"});
+  EXPECT_EQ(complaints(crd_kind(), definition(R"({"type":"object"})", "",
+                                              R"(,"conversion":{"strategy":"Webhook","webhook":{
+                                      "clientConfig":{"url":"https://x"},
+                                      "conversionReviewVersions":["v1"]}})")),
             Lines{"spec.conversion.strategy: Forbidden: conversion webhooks are not served here; "
                   "use None"});
   EXPECT_EQ(complaints(crd_kind(),

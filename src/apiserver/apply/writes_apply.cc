@@ -1,9 +1,12 @@
 // Server-side apply as a verb: what stands between a request and apply_config().
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "apiserver/apply/tracking.h"
 #include "apiserver/status.h"
+#include "apiserver/upkeep/fit.h"
 #include "apiserver/writes.h"
 #include "base/strings.h"
 
@@ -69,6 +72,13 @@ Result<Outcome> with_warnings(const WriteRequest& request, Result<Outcome> outco
   return outcome;
 }
 
+bool managed_in(const json::value& object, std::string_view api_version) {
+  return std::ranges::any_of(json::get_array(object, {"metadata", "managedFields"}),
+                             [&](const json::value& entry) {
+                               return json::get_string(entry, {"apiVersion"}) == api_version;
+                             });
+}
+
 }  // namespace
 
 Error uid_changed(const WriteRequest& request, std::string_view uid) {
@@ -83,6 +93,12 @@ void Writes::record_owners(const WriteRequest& request, const json::value* old, 
                            json::value& next) const {
   if (request.applied) {
     if (!sent.is_null()) json::make_object(next, {"metadata"})["managedFields"] = std::move(sent);
+    return;
+  }
+  // The real server cannot count fields that the kept version has no place for, and stops to.
+  const ServedKind& kind = *request.kind;
+  if (old != nullptr && kind.custom && kind.converts() && kind.kept_schema &&
+      managed_in(*old, kind.storage_api_version()) && !fits_custom(*kind.kept_schema, next)) {
     return;
   }
   // What is owned is what will be shown, zeros and all; the rules that come after this see the

@@ -77,6 +77,14 @@ json::object schema_v2(const json::object& v3) {
   return out;
 }
 
+// kubectl takes a kind whose schema names fields to have no others; so one that takes anything is
+// shown without any, not even metadata.
+json::object definition_v2(const json::object& v3) {
+  const json::value* names = v3.if_contains("x-kubernetes-group-version-kind");
+  if (names == nullptr || !set(v3, "x-kubernetes-preserve-unknown-fields")) return schema_v2(v3);
+  return {{"type", "object"}, {"x-kubernetes-group-version-kind", *names}};
+}
+
 json::object parameter_v2(const json::object& v3) {
   json::object out;
   for (const auto& member : v3) {
@@ -158,7 +166,7 @@ json::object openapi_v2(const std::vector<json::object>& v3_documents) {
           !schema.value().get_object().contains("x-kubernetes-group-version-kind")) {
         continue;
       }
-      definitions[schema.key()] = schema_v2(schema.value().get_object());
+      definitions[schema.key()] = definition_v2(schema.value().get_object());
     }
   }
   return {{"swagger", "2.0"},

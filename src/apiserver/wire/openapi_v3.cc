@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kSchemas = "#/components/schemas/";
 constexpr std::string_view kListMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
+constexpr std::string_view kTime = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
 constexpr std::string_view kStatus = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 
 // What an operation is about, and the schema of what it answers.
@@ -136,6 +137,7 @@ class Document {
   }
 
   json::object take() {
+    describe_metadata();
     return {{"openapi", "3.0.0"},
             {"info", {{"title", "Skiff"}, {"version", "v1"}}},
             {"paths", std::move(paths_)},
@@ -143,6 +145,19 @@ class Document {
   }
 
  private:
+  // What clients ask most about fields that every object has.
+  void describe_metadata() {
+    json::value* metadata = schemas_.if_contains(api::kObjectMeta);
+    if (metadata == nullptr) return;
+    json::object& properties = json::make_object(*metadata, {"properties"});
+    properties["creationTimestamp"] = json::object{
+        {"description",
+         "CreationTimestamp is a timestamp: when the server made this object. Clients cannot set "
+         "it."},
+        {"allOf", json::array{reference(kTime)}}};
+    gate_.add_component(std::string(kTime), schemas_);
+  }
+
   // What every object has and no definition of a custom kind says.
   void complete(json::object& schema) {
     json::object& properties = json::make_object(schema, {"properties"});

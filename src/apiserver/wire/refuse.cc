@@ -61,4 +61,10 @@ std::optional<http::Response> refuse_route(const KindTable& kinds, const ServedK
   return {};
 }
 
+http::Response refuse_gaps(const KindTable& kinds, std::string_view path, const Route& route) {
+  const bool known = path.starts_with("/api/v1/") || path.starts_with("/apis/");
+  if (known && route.resource()) return no_such_resource(kinds, route.group);
+  return text_response(404, "404 page not found\n");
+}
+
 }  // namespace skiff::apiserver

@@ -13,4 +13,7 @@ namespace skiff::apiserver {
 std::optional<http::Response> refuse_route(const KindTable& kinds, const ServedKind* kind,
                                            const Route& route, const http::Request& request);
 
+// Of a path with empty steps in it.
+http::Response refuse_gaps(const KindTable& kinds, std::string_view path, const Route& route);
+
 }  // namespace skiff::apiserver
