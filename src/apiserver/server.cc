@@ -123,7 +123,10 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
   const auto route = extra != nullptr ? Route() : parse_route(url, request.method);
   if (auto allowed = authorize(request, url, *identity, extra, route.value_or(Route())); !allowed) {
     count(request, route.value_or(Route()), http_code(allowed.error().code));
-    return error_response(allowed.error());
+    // About a path there is nothing to tell, which is not the same as not telling it.
+    return allowed.error().resource.empty()
+               ? routing_response(allowed.error().code, allowed.error().message)
+               : error_response(allowed.error());
   }
   http::Response response = extra != nullptr    ? extra->handler(request)
                             : !route            ? text_response(404, "404 page not found\n")
