@@ -16,7 +16,7 @@ constexpr int kNameAttempts = 8;
 // What is left of a name's 63 characters for the part that generateName gives.
 constexpr std::size_t kGeneratedPrefixBytes = 58;
 
-Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
+Result<void> check_namespace(Transaction& txn, const WriteRequest& request, std::string_view name) {
   const Object ns = txn.get({.resource = "namespaces", .name = request.ns});
   if (ns == nullptr) {
     return std::unexpected(not_found({.version = "v1", .plural = "namespaces"}, request.ns));
@@ -26,7 +26,7 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request) {
     return {};
   }
   Error error = forbidden(
-      request.kind->resource(), request.name,
+      request.kind->resource(), name,
       fmt::format("unable to create new content in namespace {} because it is being terminated",
                   request.ns));
   error.causes.push_back({.field = "metadata.namespace",
@@ -42,8 +42,11 @@ Result<void> Writes::choose_name(Transaction& txn, const WriteRequest& request,
   const api::Resource& resource = request.kind->resource();
   store::Key key{.resource = request.kind->storage_key(), .ns = request.ns};
   if (key.name = api::name(object); !key.name.empty()) {
-    if (txn.get(key) == nullptr) return {};
-    return std::unexpected(already_exists(resource, key.name));
+    const Object there = txn.get(key);
+    if (there == nullptr) return {};
+    Error error = already_exists(resource, key.name);
+    if (api::deleting(*there)) error.message = "object is being deleted: " + error.message;
+    return std::unexpected(std::move(error));
   }
   const std::string_view prefix = json::get_string(object, {"metadata", "generateName"});
   if (prefix.empty()) {
@@ -72,12 +75,12 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
     return fail(Code::kBadRequest, "resourceVersion should not be set on objects to be created");
   }
   if (kind.resource().namespaced) {
-    SKIFF_TRY(check_namespace(txn, request));
+    SKIFF_TRY(check_namespace(txn, request, api::name(object)));
   }
 
   Outcome outcome{.status = 201};
   json::value sent = take_managed(object);
-  SKIFF_TRY(check_unknown(request, object, outcome.warnings));
+  SKIFF_TRY(check_unknown(request, object, txn.warnings));
   SKIFF_TRY(choose_name(txn, request, object));
   json::object& metadata = json::make_object(object, {"metadata"});
   for (std::string_view gone : {"deletionTimestamp", "deletionGracePeriodSeconds"}) {
@@ -101,7 +104,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
                                    .now = now,
                                    .suffix = [this] { return new_suffix(); },
                                    .uid = [this] { return new_uid(); }};
-  SKIFF_TRY(admit(admission, outcome.warnings));
+  SKIFF_TRY(admit(admission, txn.warnings));
   gate_.complete(kind, object);
   const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
   const api::Admission context{.now = now, .user = &user};
@@ -109,12 +112,14 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
 
   std::vector<Cause> causes = check_metadata(kind, object);
   std::ranges::move(broken, std::back_inserter(causes));
-  for (Cause& cause : gate_.validate(kind, object, context, outcome.warnings))
+  std::vector<std::string> hints;
+  for (Cause& cause : gate_.validate(kind, object, context, hints))
     causes.push_back(std::move(cause));
   const std::string name(api::name(object));
   if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
+  txn.warnings.insert(txn.warnings.end(), hints.begin(), hints.end());
 
-  SKIFF_TRY(approve(admission, outcome.warnings));
+  SKIFF_TRY(approve(admission, txn.warnings));
   outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
   if (hooks_.created) hooks_.created(txn, request, *txn.get(outcome.key));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/apply/tracking.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -168,8 +169,9 @@ void Collector::retry_names() {
   for (const store::EntryPtr& entry : store_.list(kCrdKey).entries) all.push_back(entry->value());
   for (const Object& definition : all) {
     if (api::condition_true(*definition, "NamesAccepted")) continue;
-    write({.resource = std::string(kCrdKey), .name = std::string(api::name(*definition))},
-          [&](json::value& object) { accept_names(object, all, rfc3339(clock_.now())); });
+    write(
+        {.resource = std::string(kCrdKey), .name = std::string(api::name(*definition))},
+        [&](json::value& object) { accept_names(object, all, rfc3339(clock_.now())); }, "status");
   }
 }
 
@@ -213,7 +215,24 @@ bool Collector::remove(const store::Key& key, const std::string& uid,
   return false;
 }
 
-bool Collector::write(const store::Key& key, const std::function<void(json::value&)>& change) {
+void Collector::track(const ServedKind& kind, std::string_view subresource, const json::value& old,
+                      json::value& next) const {
+  take_managed(next);
+  json::value written = next;
+  writes_.gate().complete_view(kind, written);
+  track_update(writes_.gate(),
+               {.kind = kind,
+                .subresource = std::string(subresource),
+                .manager = "skiff",
+                .now = rfc3339(clock_.now())},
+               &old, nullptr, written);
+  if (json::value managed = take_managed(written); !managed.is_null()) {
+    json::make_object(next, {"metadata"})["managedFields"] = std::move(managed);
+  }
+}
+
+bool Collector::write(const store::Key& key, const std::function<void(json::value&)>& change,
+                      std::string_view subresource) {
   const auto kinds = kinds_();
   const ServedKind* kind = kinds->by_key(key.resource);
   Transaction txn(store_);
@@ -222,6 +241,7 @@ bool Collector::write(const store::Key& key, const std::function<void(json::valu
   json::value next = *old;
   change(next);
   if (next == *old) return false;
+  if (kind != nullptr) track(*kind, subresource, *old, next);
   if (kind != nullptr && released(*kind, next)) {
     txn.remove(key);
   } else {

@@ -84,7 +84,11 @@ class Collector {
   bool remove(const store::Key& key, const std::string& uid, std::string_view propagation);
   bool strip_owners(const store::Key& key, const std::set<std::string>& uids);
   bool remove_finalizer(const store::Key& key, std::string_view finalizer);
-  bool write(const store::Key& key, const std::function<void(json::value&)>& change);
+  // `subresource`: as what the change counts for the managers of fields.
+  bool write(const store::Key& key, const std::function<void(json::value&)>& change,
+             std::string_view subresource = {});
+  void track(const ServedKind& kind, std::string_view subresource, const json::value& old,
+             json::value& next) const;
 
   store::Store& store_;
   const env::Clock& clock_;

@@ -130,7 +130,7 @@ bool Collector::empty_namespace(const store::Key& key) {
   const Holdings* left = found == by_namespace_.end() ? nullptr : &found->second;
   if (left != nullptr && !left->staying.empty()) dirty_.insert(key);  // the disk refused
   const std::string now = rfc3339(clock_.now());
-  return write(key, [&](json::value& object) {
+  const auto change = [&](json::value& object) {
     show_remaining(object, left, now);
     if (left != nullptr) return;
     json::array rest;
@@ -138,7 +138,8 @@ bool Collector::empty_namespace(const store::Key& key) {
       if (f != json::value("kubernetes")) rest.push_back(f);
     }
     json::set(object, {"spec", "finalizers"}, std::move(rest));
-  });
+  };
+  return write(key, change, "status");
 }
 
 bool Collector::empty_definition(const store::Key& key) {

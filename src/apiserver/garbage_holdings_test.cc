@@ -48,6 +48,11 @@ TEST_F(Emptying, A_namespace_says_what_keeps_it) {
             "True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: "
             "sea.example.org/anchor in 1 resource instances");
   EXPECT_EQ(json::get_string(sea(), {"status", "phase"}), "Terminating");
+  const json::value managed = json::get_array(sea(), {"metadata", "managedFields"}).front();
+  EXPECT_EQ(json::get_string(managed, {"manager"}), "skiff");
+  EXPECT_EQ(json::get_string(managed, {"subresource"}), "status");
+  EXPECT_TRUE(json::serialize(managed).contains(R"(k:{\"type\":\"NamespaceContentRemaining\"})"))
+      << json::serialize(managed);
   ASSERT_EQ(world
                 .call("PATCH", "/api/v1/namespaces/sea/configmaps/kept",
                       R"({"metadata":{"finalizers":null}})", "application/merge-patch+json")

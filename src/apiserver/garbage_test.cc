@@ -165,6 +165,7 @@ TEST(Garbage, CanBeOrphanedInstead) {
   const auto [status, child] = world.call("GET", kMaps + "/child");
   EXPECT_EQ(status, 200);
   EXPECT_TRUE(json::get_array(child, {"metadata", "ownerReferences"}).empty());
+  EXPECT_FALSE(json::serialize(child).contains("f:ownerReferences")) << "nobody owns what is gone";
 }
 
 TEST(Namespaces, AreEmptiedBeforeTheyGo) {

@@ -43,6 +43,9 @@ Result<ListPlan> plan_list(const store::Store& store, const http::Url& url) {
     SKIFF_TRY(check_reached(store, *asked));
     plan.not_older_than = *asked;
     if (options.match == "Exact") plan.exact = *asked;
+    // Whatever is at hand, all of it: the real server answers this from its cache, which knows no
+    // pages.
+    if (*asked == 0) plan.limit = 0;
   }
   return plan;
 }

@@ -35,7 +35,7 @@ std::int64_t pod_grace(const json::value& pod, const DeleteOptions& options) {
   return std::max<std::int64_t>(wanted, 0);
 }
 
-Result<std::string> propagation_finalizer(const WriteRequest& request, Outcome& outcome) {
+Result<std::string> propagation_finalizer(const WriteRequest& request) {
   const std::string& policy = request.remove.propagation;
   if (policy == "Foreground") return "foregroundDeletion";
   if (policy == "Orphan") return "orphan";
@@ -45,13 +45,17 @@ Result<std::string> propagation_finalizer(const WriteRequest& request, Outcome& 
         Code::kBadRequest,
         fmt::format("propagationPolicy \"{}\" is none of Orphan, Background, Foreground", policy));
   }
-  if (request.kind->resource().key() == "replicationcontrollers") return "orphan";
-  if (request.kind->resource().key() != "jobs.batch") return "";
-  outcome.warnings.emplace_back(
+  const std::string key = request.kind->resource().key();
+  return key == "replicationcontrollers" || key == "jobs.batch" ? "orphan" : "";
+}
+
+// Whether or not there is such an object.
+void warn_of_orphans(const WriteRequest& request, std::vector<std::string>& warnings) {
+  if (request.kind->resource().key() != "jobs.batch" || !request.remove.propagation.empty()) return;
+  warnings.emplace_back(
       "child pods are preserved by default when jobs are deleted; set "
       "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
       "this warning");
-  return "orphan";
 }
 
 void add_finalizer(json::value& object, const std::string& finalizer) {
@@ -75,6 +79,7 @@ bool held(const ServedKind& kind, const json::value& object, std::int64_t grace_
 Result<Outcome> Writes::remove(Transaction& txn, const WriteRequest& request) {
   const ServedKind& kind = *request.kind;
   if (!request.subresource.empty()) return std::unexpected(method_not_allowed());
+  warn_of_orphans(request, txn.warnings);
   Outcome outcome{.key = key_of(request)};
   const Object old = txn.get(outcome.key);
   if (old == nullptr) return std::unexpected(not_found(kind.resource(), request.name));
@@ -93,7 +98,7 @@ Result<Outcome> Writes::remove(Transaction& txn, const WriteRequest& request) {
   const bool pod = kind.resource().key() == "pods";
   const std::int64_t grace = pod ? pod_grace(*old, request.remove) : 0;
   json::value next = *old;
-  SKIFF_ASSIGN(const std::string finalizer, propagation_finalizer(request, outcome));
+  SKIFF_ASSIGN(const std::string finalizer, propagation_finalizer(request));
   if (!api::deleting(*old)) add_finalizer(next, finalizer);
   const std::int64_t running =
       json::get_int(*old, {"metadata", "deletionGracePeriodSeconds"}).value_or(0);

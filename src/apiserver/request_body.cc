@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "apiserver/status.h"
 #include "apiserver/wire/body_check.h"
 #include "apiserver/wire/list_options.h"
@@ -13,9 +15,21 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::size_t kWarningBytes = 256;
-constexpr std::size_t kWarningsBytes = 4096;
+constexpr std::size_t kWarningCharacters = 256;
+constexpr std::size_t kWarningsCharacters = 4096;
 constexpr std::size_t kFieldManagerBytes = 128;
+
+bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+std::size_t characters(std::string_view utf8) {
+  return static_cast<std::size_t>(std::ranges::count_if(utf8, starts_character));
+}
+
+std::string_view first_characters(std::string_view utf8, std::size_t count) {
+  std::size_t end = 0;
+  while (end < utf8.size() && (!starts_character(utf8[end]) || count-- > 0)) ++end;
+  return utf8.substr(0, end);
+}
 
 Result<void> check_size(const http::Request& request) {
   if (request.body.size() <= limits::kRequestBodyBytes) return {};
@@ -39,7 +53,7 @@ void check_dry_run(const std::vector<std::string>& words, WriteRequest& request,
 std::vector<std::string> all_of(const http::Url& url, std::string_view name) {
   std::vector<std::string> out;
   for (const auto& [key, value] : url.query) {
-    if (key == name && !value.empty()) out.push_back(value);
+    if (key == name) out.push_back(value);
   }
   return out;
 }
@@ -204,13 +218,6 @@ Result<void> read_delete_options(const json::value& body, const http::Url& url,
   if (body.is_null()) {
     SKIFF_ASSIGN(given, delete_options_of(url));
   }
-  if (const std::string_view kind = json::get_string(given, {"kind"});
-      !kind.empty() && kind != "DeleteOptions") {
-    return fail(Code::kBadRequest,
-                fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme "
-                            "\"pkg/runtime/scheme.go:110\"",
-                            kind, json::get_string(given, {"apiVersion"})));
-  }
   std::vector<Cause> causes = check_propagation(given);
   check_dry_run(json::strings(json::get_array(given, {"dryRun"})), request, causes);
   if (!causes.empty()) return std::unexpected(invalid_options("DeleteOptions", std::move(causes)));
@@ -233,15 +240,25 @@ Result<void> read_delete_options(const json::value& body, const http::Url& url,
 }
 
 void add_warnings(const std::vector<std::string>& warnings, http::Response& response) {
-  std::size_t total = 0;
+  std::vector<std::string_view> told;
+  std::size_t all = 0;
   for (const std::string& warning : warnings) {
+    if (std::ranges::count(told, warning) > 0) continue;
+    told.emplace_back(warning);
+    all += characters(warning);
+  }
+  const bool cut = all > kWarningsCharacters;
+  std::size_t written = 0;
+  for (const std::string_view warning : told) {
+    // The one that passes the limit is still written.
+    if (cut && written >= kWarningsCharacters) return;
+    const std::string_view text = cut ? first_characters(warning, kWarningCharacters) : warning;
+    written += characters(text);
     std::string quoted;
-    for (const char c : std::string_view(warning).substr(0, kWarningBytes)) {
+    for (const char c : text) {
       if (c == '"' || c == '\\') quoted += '\\';
       quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
     }
-    total += quoted.size();
-    if (total > kWarningsBytes) return;
     response.headers.emplace_back("Warning", fmt::format("299 - \"{}\"", quoted));
   }
 }

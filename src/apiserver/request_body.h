@@ -27,7 +27,8 @@ Result<void> read_options(const http::Request& http, const http::Url& url, Write
 Result<void> read_delete_options(const json::value& body, const http::Url& url,
                                  WriteRequest& request);
 
-// Warning headers: each at most 256 characters, 4096 in all.
+// Warning headers, each once. Where they have more than 4096 characters in all, each has at most
+// 256 and the last ones go.
 void add_warnings(const std::vector<std::string>& warnings, http::Response& response);
 
 }  // namespace skiff::apiserver

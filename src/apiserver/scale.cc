@@ -220,8 +220,7 @@ Result<Outcome> Writes::scale(Transaction& txn, const WriteRequest& request) {
     return std::unexpected(method_not_allowed());
   }
   SKIFF_TRY(match_body(as_scale, scale));
-  std::vector<std::string> warnings;
-  SKIFF_TRY(check_unknown(as_scale, scale, warnings));
+  SKIFF_TRY(check_unknown(as_scale, scale, txn.warnings));
   SKIFF_TRY(gate_.check(scale_kind(), scale));
   const auto wanted = json::get_int(scale, {"spec", "replicas"});
   if (!kind.custom && wanted.value_or(0) < 0) {
@@ -245,7 +244,6 @@ Result<Outcome> Writes::scale(Transaction& txn, const WriteRequest& request) {
   as_object.validation = FieldValidation::kIgnore;
   SKIFF_ASSIGN(Outcome outcome, replace(txn, as_object, *old, std::move(next)));
   outcome.scale_of = &kind;
-  outcome.warnings.insert(outcome.warnings.begin(), warnings.begin(), warnings.end());
   return outcome;
 }
 

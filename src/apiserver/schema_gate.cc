@@ -11,11 +11,8 @@
 #include "schema/canonical.h"
 #include "schema/check.h"
 #include "schema/defaults.h"
-#include "schema/json_patch.h"
-#include "schema/merge_patch.h"
 #include "schema/openapi.h"
 #include "schema/prune.h"
-#include "schema/strategic_merge.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -132,20 +129,6 @@ std::vector<Cause> SchemaGate::validate(const ServedKind& kind, const json::valu
     }
   }
   return causes;
-}
-
-Result<json::value> SchemaGate::patch(const ServedKind& kind, PatchType type,
-                                      const json::value& object, const json::value& patch) const {
-  if (type == PatchType::kJson) return schema::apply_json_patch(object, patch);
-  if (!patch.is_object()) return fail(Code::kBadRequest, "the patch must be an object");
-  if (type == PatchType::kMerge) {
-    json::value next = object;
-    schema::apply_merge_patch(next, patch);
-    return next;
-  }
-  const schema::SchemaPtr schema = schema_of(kind);
-  static const schema::Schema kAnything;
-  return schema::apply_strategic_merge(registry_, schema ? *schema : kAnything, object, patch);
 }
 
 json::object SchemaGate::components(const ServedKind& kind, std::string& name) const {

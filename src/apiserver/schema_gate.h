@@ -17,6 +17,11 @@ namespace skiff::apiserver {
 
 enum class PatchType { kJson, kMerge, kStrategic, kApply };
 
+// A patch that leads to something that is no object of its kind. The sentence shows the strategic
+// patch, or what any other has led to.
+Error invalid_patch(PatchType type, const json::value& patch, const json::value& patched,
+                    std::string_view why);
+
 class SchemaGate {
  public:
   explicit SchemaGate(const schema::Registry& registry) : registry_(registry) {}
@@ -40,6 +45,10 @@ class SchemaGate {
                               std::vector<std::string>& warnings) const;
   Result<json::value> patch(const ServedKind& kind, PatchType type, const json::value& object,
                             const json::value& patch) const;
+  // 422 where a built-in kind cannot be decoded from what the patch has made of it. A strategic
+  // merge patch says in vain that the object is of another kind.
+  Result<void> check_patched(const ServedKind& kind, PatchType type, const json::value& patch,
+                             json::value& patched) const;
   // The object as this view of its kind is written by a Kubernetes server.
   void complete_view(const ServedKind& kind, json::value& object) const;
   // What an object of the kind has before anything is put into it: nobody comes to own a Pod's

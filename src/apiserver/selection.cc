@@ -5,6 +5,24 @@
 #include <algorithm>
 
 namespace skiff::apiserver {
+namespace {
+
+// Kinds that select by fields of their own say it otherwise than all others.
+std::unexpected<Error> unknown_field(const ServedKind& kind, std::string_view path) {
+  if (kind.resource().key() == "jobs.batch") {
+    return fail(Code::kBadRequest, fmt::format("field label \"{}\" not supported for Job", path));
+  }
+  const bool of_kubernetes = kind.kind.schema.starts_with("io.k8s.") && !kind.custom;
+  if (!of_kubernetes || !kind.kind.selectable.empty()) {
+    return fail(Code::kBadRequest, fmt::format("field label not supported: {}", path));
+  }
+  return fail(Code::kBadRequest,
+              fmt::format("\"{}\" is not a known field selector: only \"metadata.name\", "
+                          "\"metadata.namespace\"",
+                          path));
+}
+
+}  // namespace
 
 Result<Selection> Selection::parse(const ServedKind& kind, std::string_view ns,
                                    std::string_view labels, std::string_view fields) {
@@ -13,10 +31,7 @@ Result<Selection> Selection::parse(const ServedKind& kind, std::string_view ns,
   selection.from_storage_ = kind.kind.from_storage;
   selection.field_text_ = kind.kind.field_text;
   auto parsed_labels = LabelSelector::parse(labels);
-  if (!parsed_labels) {
-    return fail(Code::kBadRequest,
-                fmt::format("unable to parse requirement: {}", parsed_labels.error().message));
-  }
+  if (!parsed_labels) return fail(Code::kBadRequest, parsed_labels.error().message);
   selection.labels_ = std::move(*parsed_labels);
   auto parsed_fields = FieldSelector::parse(fields);
   if (!parsed_fields) return fail(Code::kBadRequest, parsed_fields.error().message);
@@ -25,9 +40,7 @@ Result<Selection> Selection::parse(const ServedKind& kind, std::string_view ns,
     const bool offered = term.path == "metadata.name" ||
                          (term.path == "metadata.namespace" && kind.resource().namespaced) ||
                          std::ranges::count(kind.kind.selectable, term.path) > 0;
-    if (!offered) {
-      return fail(Code::kBadRequest, fmt::format("field label not supported: {}", term.path));
-    }
+    if (!offered) return unknown_field(kind, term.path);
   }
   return selection;
 }

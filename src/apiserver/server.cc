@@ -130,7 +130,10 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
   const auto route = extra != nullptr ? Route() : parse_route(url, request.method);
   if (auto allowed = authorize(request, url, *identity, extra, route.value_or(Route())); !allowed) {
     count(request, route.value_or(Route()), http_code(allowed.error().code));
-    return error_response(allowed.error());
+    // About a path there is nothing to tell, which is not the same as not telling it.
+    return allowed.error().resource.empty()
+               ? routing_response(allowed.error().code, allowed.error().message)
+               : error_response(allowed.error());
   }
   std::string_view path = request.target;
   path = path.substr(0, path.find('?'));

@@ -9,6 +9,7 @@
 #include "apiserver/server.h"
 #include "apiserver/status.h"
 #include "apiserver/wire/body_check.h"
+#include "apiserver/wire/delete_options.h"
 #include "apiserver/wire/list_options.h"
 #include "base/strings.h"
 #include "schema/prune.h"
@@ -34,19 +35,6 @@ http::Response refuse_write(const store::Store& store, const Error& error) {
     hold_until_visible(store, store.revision(), response);
   }
   return response;
-}
-
-// What was not understood of an object is told even where the rest of it is refused.
-std::vector<std::string> unknown_fields(const SchemaGate& gate, const WriteRequest& write,
-                                        const Error& error) {
-  const bool whole = write.verb == Verb::kCreate || write.verb == Verb::kUpdate;
-  if (!whole || write.validation != FieldValidation::kWarn || error.code == Code::kBadRequest ||
-      !write.subresource.empty()) {
-    return {};
-  }
-  json::value body = write.body;
-  take_managed(body);
-  return schema::field_warnings(gate.prune(*write.kind, body), write.duplicated);
 }
 
 store::Sync sync_of(const ServedKind& kind) {
@@ -148,21 +136,22 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
       return write;
     }
   }
-  const bool object = !deletes && route.verb != Verb::kPatch;
+  if (deletes) {
+    SKIFF_ASSIGN(const json::value options,
+                 parse_delete_options(request, writes_.gate().registry()));
+    SKIFF_TRY(read_delete_options(options, url, write));
+    return write;
+  }
+  const bool object = route.verb != Verb::kPatch;
   SKIFF_ASSIGN(json::value body, parse_body(request, writes_.gate().registry(),
                                             object ? kind.resource().kind : std::string()));
-  if (deletes) {
-    SKIFF_TRY(read_delete_options(body, url, write));
-  } else if (body.is_null() && !object) {
-    return fail(Code::kBadRequest, "the request needs a body");
-  } else {
-    if (route.verb != Verb::kPatch && trim(request.body).starts_with('{')) {
-      write.duplicated = schema::duplicate_fields(request.body);
-    }
-    write.body = std::move(body);
-    if (object && (route.subresource.empty() || route.subresource == "status")) {
-      SKIFF_TRY(check_body(*kinds(), write, request.body));
-    }
+  if (body.is_null() && !object) return fail(Code::kBadRequest, "the request needs a body");
+  if (object && trim(request.body).starts_with('{')) {
+    write.duplicated = schema::duplicate_fields(request.body);
+  }
+  write.body = std::move(body);
+  if (object && (route.subresource.empty() || route.subresource == "status")) {
+    SKIFF_TRY(check_body(*kinds(), write, request.body));
   }
   return write;
 }
@@ -182,9 +171,10 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
     Transaction txn(store_);
     auto outcome = writes_.run(txn, write);
     if (!outcome) {
-      http::Response refused = refuse_write(store_, outcome.error());
-      add_warnings(unknown_fields(writes_.gate(), write, outcome.error()), refused);
-      return refused;
+      http::Response refusal = refuse_write(store_, outcome.error());
+      // Of a body that cannot be read nobody knows what else is strange about it.
+      if (outcome.error().code != Code::kBadRequest) add_warnings(txn.warnings, refusal);
+      return refusal;
     }
     http::Response response = json_response(outcome->status, "");
     store::Revision revision = 0;
@@ -209,7 +199,7 @@ http::Response Server::perform(const WriteRequest& write, const View& view) {
       response.body = view.render(*entry, clock_.now());
       revision = std::max(revision, entry->revision());
     }
-    add_warnings(outcome->warnings, response);
+    add_warnings(txn.warnings, response);
     hold_until_visible(store_, revision, response);
     return response;
   }

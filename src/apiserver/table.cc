@@ -56,6 +56,15 @@ json::object column_definition(const api::Column& column, bool custom = false) {
           {"priority", column.priority}};
 }
 
+// What a DaemonSet of apps/v1 carries as an annotation is a field to the real server, which looks
+// at metadata alone before it is made into one.
+void hide_template_generation(json::object& metadata) {
+  json::value* annotations = metadata.if_contains("annotations");
+  if (annotations == nullptr || !annotations->is_object()) return;
+  annotations->get_object().erase("deprecated.daemonset.template.generation");
+  if (annotations->get_object().empty()) metadata.erase("annotations");
+}
+
 }  // namespace
 
 json::array table_columns(const ServedKind& kind) {
@@ -74,9 +83,13 @@ json::array table_columns(const ServedKind& kind) {
 }
 
 json::object partial_metadata(const json::value& object, std::string_view meta_version) {
+  json::object metadata = json::get_object(object, {"metadata"});
+  if (api::kind(object) == "DaemonSet" && api::api_version(object) == "apps/v1") {
+    hide_template_generation(metadata);
+  }
   return {{"kind", "PartialObjectMetadata"},
           {"apiVersion", "meta.k8s.io/" + std::string(meta_version)},
-          {"metadata", json::get_object(object, {"metadata"})}};
+          {"metadata", std::move(metadata)}};
 }
 
 json::object table_row(const ServedKind& kind, const json::value& object, RowObject include,

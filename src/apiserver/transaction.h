@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,9 @@ class Transaction {
   store::EntryPtr result(const store::Key& key) const;
   // After commit, of a removed object: its last state at the revision of its removal.
   store::EntryPtr removed(const store::Key& key) const;
+
+  // What the client is told besides the answer, be that good or bad.
+  std::vector<std::string> warnings = {};
 
  private:
   // Several writes of one object in a transaction become one: nobody saw the states between.

@@ -98,6 +98,7 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
   json::value shown = *old;
   kind.from_storage(shown);
   SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
+  SKIFF_TRY(gate_.check_patched(kind, request.patch, request.body, next));
   SKIFF_TRY(match_body(request, next));
   return replace(txn, request, *old, std::move(next));
 }
@@ -119,7 +120,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   }
   Outcome outcome{.key = key_of(request)};
   json::value sent = take_managed(next);
-  SKIFF_TRY(check_unknown(request, next, outcome.warnings));
+  SKIFF_TRY(check_unknown(request, next, txn.warnings));
   json::object& root = next.get_object();
   json::value room;
   if (kind.converts()) kind.from_storage(room = old);
@@ -156,22 +157,22 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                                    .now = stamp(),
                                    .suffix = [this] { return new_suffix(); },
                                    .uid = [this] { return new_uid(); }};
-  SKIFF_TRY(admit(admission, outcome.warnings));
+  SKIFF_TRY(admit(admission, txn.warnings));
   gate_.complete(kind, next);
   const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
   const api::Admission context{
       .old = &old, .subresource = request.subresource, .now = admission.now, .user = &user};
   if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
-  std::vector<Cause> causes = check_metadata(kind, next);
-  for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
-  std::ranges::move(broken, std::back_inserter(causes));
-  for (Cause& cause : gate_.validate(kind, next, context, outcome.warnings)) {
-    causes.push_back(std::move(cause));
+  const std::vector<Cause> metadata = check_metadata(kind, next);
+  const std::vector<Cause> changes = check_finalizers(old, next);
+  std::vector<std::string> hints;
+  std::vector<Cause> own = std::move(broken);
+  for (Cause& cause : gate_.validate(kind, next, context, hints)) own.push_back(std::move(cause));
+  if (!metadata.empty() || !changes.empty() || !own.empty()) {
+    return std::unexpected(invalid_update(request, metadata, changes, own));
   }
-  if (!causes.empty()) {
-    return std::unexpected(invalid(resource, request.name, std::move(causes)));
-  }
-  SKIFF_TRY(approve(admission, outcome.warnings));
+  txn.warnings.insert(txn.warnings.end(), hints.begin(), hints.end());
+  SKIFF_TRY(approve(admission, txn.warnings));
   // An answer, but no write and no event.
   if ((next == old && !changed) || (request.applied && same_but_times(next, old))) return outcome;
   if (!status && kind.kind.has_generation && (changed || spec_changed(kind, old, next))) {

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kEventsPerPull = 256;
 constexpr std::size_t kInitialBytesPerPull = 256 * 1024;
 constexpr Duration kBookmarkEvery = std::chrono::minutes(1);
+constexpr Duration kLastBookmark = std::chrono::seconds(2);  // before the end
 constexpr Duration kDefaultTimeout = std::chrono::minutes(45);
 
 }  // namespace
@@ -68,7 +69,7 @@ class WatchStream final : public http::Stream {
   void set_times(Duration end, bool bookmarks) {
     end_ = end;
     bookmarks_ = bookmarks;
-    next_bookmark_ = clock_.elapsed() + kBookmarkEvery;
+    plan_bookmark(clock_.elapsed());
     schedule();
   }
 
@@ -102,13 +103,10 @@ class WatchStream final : public http::Stream {
     }
     for (const store::Event& event : *events) write_event(out, event);
     const Duration now = clock_.elapsed();
-    if (now >= end_) {
-      if (bookmarks_) write_bookmark(out, false);
-      return false;
-    }
+    if (now >= end_) return false;
     if (bookmarks_ && now >= next_bookmark_) {
       write_bookmark(out, false);
-      next_bookmark_ = now + kBookmarkEvery;
+      plan_bookmark(now);
     }
     schedule();
     return true;
@@ -214,6 +212,13 @@ class WatchStream final : public http::Stream {
     out += "\",\"object\":";
     out += object;
     out += "}\n";
+  }
+
+  // Once a minute, and a last time shortly before the end; not where that is already past.
+  void plan_bookmark(Duration now) {
+    next_bookmark_ = now + kBookmarkEvery;
+    if (end_ - kLastBookmark >= next_bookmark_) return;
+    next_bookmark_ = end_ - kLastBookmark > now ? end_ - kLastBookmark : Duration::max();
   }
 
   void schedule() {

@@ -4,6 +4,7 @@
 
 #include "api/meta.h"
 #include "apiserver/status.h"
+#include "base/strings.h"
 #include "schema/prune.h"
 
 namespace skiff::apiserver {
@@ -110,10 +111,30 @@ Result<void> match_body(const WriteRequest& request, json::value& object) {
   return {};
 }
 
+// Namespaces have a delete of their own.
+Result<void> check_namespace_preconditions(const WriteRequest& request, const json::value& old) {
+  const auto differs = [&](std::string_view what, std::string_view wanted, std::string_view have) {
+    return std::unexpected(conflict(
+        request.kind->resource(), request.name,
+        fmt::format("Precondition failed: {0} in precondition: {1}, {0} in object meta: {2}", what,
+                    wanted, have)));
+  };
+  if (!request.uid.empty() && request.uid != api::uid(old)) {
+    return differs("UID", request.uid, api::uid(old));
+  }
+  const std::string_view version = api::resource_version(old);
+  if (!request.resource_version.empty() && request.resource_version != version) {
+    return differs("ResourceVersion", request.resource_version, version);
+  }
+  return {};
+}
+
 // A delete names the kind where everything else names the resource.
 Result<void> check_delete_preconditions(const WriteRequest& request, const json::value& old) {
   api::Resource kind = request.kind->resource();
+  if (kind.key() == "namespaces") return check_namespace_preconditions(request, old);
   kind.plural = kind.kind;
+  kind.group = request.kind->kind.kept_in_group.value_or(kind.group);
   const auto differs = [&](std::string_view what, std::string_view wanted, std::string_view have,
                            std::string_view why) {
     return std::unexpected(conflict(
@@ -151,12 +172,19 @@ Result<void> check_preconditions(const WriteRequest& request, const json::value&
 
 Result<void> Writes::check_unknown(const WriteRequest& request, json::value& object,
                                    std::vector<std::string>& warnings) const {
+  const bool strict_patch = request.verb == Verb::kPatch && !request.applied &&
+                            request.validation == FieldValidation::kStrict;
+  const json::value patched = strict_patch ? object : json::value();
   const std::vector<std::string> sentences =
       schema::field_warnings(gate_.prune(*request.kind, object), request.duplicated);
   if (request.validation == FieldValidation::kIgnore || sentences.empty()) return {};
   if (request.validation == FieldValidation::kWarn) {
     warnings.insert(warnings.end(), sentences.begin(), sentences.end());
     return {};
+  }
+  if (strict_patch) {
+    return std::unexpected(invalid_patch(request.patch, request.body, patched,
+                                         "strict decoding error: " + join(sentences, ", ")));
   }
   const api::Resource& resource = request.kind->resource();
   return std::unexpected(schema::strict_error(resource.kind, resource.version, sentences));

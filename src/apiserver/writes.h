@@ -57,7 +57,6 @@ struct Outcome {
   std::optional<json::value> answer = {};
   // The answer is the Scale of the object under `key`, which is of this kind.
   const ServedKind* scale_of = nullptr;
-  std::vector<std::string> warnings = {};
 };
 
 // What others have a say in. Each may be absent.
@@ -119,6 +118,10 @@ store::Key key_of(const WriteRequest& request);
 // is absent.
 Result<void> match_body(const WriteRequest& request, json::value& object);
 std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object);
+// 422: what is wrong with the metadata of an updated object, with what it changes of it, and by the
+// kind's own rules.
+Error invalid_update(const WriteRequest& request, const std::vector<Cause>& metadata,
+                     const std::vector<Cause>& changes, const std::vector<Cause>& own);
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old);
 // What a kind that the server has duties for gets when it is made: finalizers, conditions.
 void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,

@@ -15,10 +15,6 @@ namespace {
 using Op = LabelSelector::Op;
 using Requirement = LabelSelector::Requirement;
 
-std::unexpected<Error> unreadable(std::string_view text, std::string_view why) {
-  return fail(Code::kBadRequest, fmt::format("unable to parse selector \"{}\": {}", text, why));
-}
-
 std::optional<std::int64_t> integer(std::string_view text) {
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -46,99 +42,223 @@ Result<void> check(const Requirement& r) {
   return {};
 }
 
-// Reads one requirement after the other from the text.
+enum class Token {
+  kEnd,
+  kWord,
+  kIn,
+  kNotIn,
+  kNot,
+  kEqual,
+  kTwoEqual,
+  kUnequal,
+  kGreater,
+  kLess,
+  kOpen,
+  kClose,
+  kComma,
+  kBad
+};
+
+struct Item {
+  Token token = Token::kEnd;
+  std::string text = {};
+};
+
+constexpr std::string_view kSpaces = " \t\r\n";
+constexpr std::string_view kKeyPath = "key";
+constexpr std::string_view kSymbols = "=!(),><";
+
+Token symbol(std::string_view text) {
+  constexpr std::pair<std::string_view, Token> kAll[] = {
+      {")", Token::kClose},     {",", Token::kComma},    {"!", Token::kNot},
+      {"==", Token::kTwoEqual}, {"=", Token::kEqual},    {">", Token::kGreater},
+      {"<", Token::kLess},      {"!=", Token::kUnequal}, {"(", Token::kOpen}};
+  for (const auto& [word, token] : kAll) {
+    if (word == text) return token;
+  }
+  return Token::kBad;
+}
+
+// The symbol that stands at `at`: the longest that is one.
+Item read_symbol(std::string_view text, std::size_t& at) {
+  Item found{.token = Token::kBad};
+  std::string read;
+  while (at < text.size() && kSymbols.find(text[at]) != std::string_view::npos) {
+    read += text[at];
+    const Token token = symbol(read);
+    if (token == Token::kBad && found.token != Token::kBad) break;
+    ++at;
+    if (token != Token::kBad) found = {.token = token, .text = read};
+  }
+  if (found.token == Token::kBad) {
+    found.text = fmt::format("error expected: keyword found '{}'", read);
+  }
+  return found;
+}
+
+std::vector<Item> scan(std::string_view text) {
+  std::vector<Item> out;
+  std::size_t at = 0;
+  while (true) {
+    at = std::min(text.find_first_not_of(kSpaces, at), text.size());
+    if (at == text.size()) break;
+    if (kSymbols.find(text[at]) != std::string_view::npos) {
+      out.push_back(read_symbol(text, at));
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_of(" \t\r\n=!(),><", at), text.size());
+    Item word{.token = Token::kWord, .text = std::string(text.substr(at, end - at))};
+    if (word.text == "in") word.token = Token::kIn;
+    if (word.text == "notin") word.token = Token::kNotIn;
+    out.push_back(std::move(word));
+    at = end;
+  }
+  out.emplace_back();
+  return out;
+}
+
+std::unexpected<Error> unexpected_word(const Item& found, std::string_view expected) {
+  return fail(Code::kBadRequest, fmt::format("found '{}', expected: {}", found.text, expected));
+}
+
+// Reads one requirement after the other. The sentences are those of the real server.
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : items_(scan(text)) {}
 
   Result<std::vector<Requirement>> all() {
     std::vector<Requirement> out;
-    skip_spaces();
-    while (at_ < text_.size()) {
-      SKIFF_ASSIGN(Requirement next, one());
-      SKIFF_TRY(check(next));
-      out.push_back(std::move(next));
-      skip_spaces();
-      if (at_ == text_.size()) break;
-      if (!take(",")) return unreadable(text_, fmt::format("expected ',' at {}", position()));
-      skip_spaces();
-      if (at_ == text_.size()) return unreadable(text_, "a requirement is missing after ','");
+    while (peek().token != Token::kEnd) {
+      if (!starts_requirement()) {
+        return unexpected_word(peek(), "!, identifier, or 'end of string'");
+      }
+      auto next = one();
+      if (!next) {
+        return fail(Code::kBadRequest,
+                    fmt::format("unable to parse requirement: {}", next.error().message));
+      }
+      out.push_back(std::move(*next));
+      const Item after = take();
+      if (after.token == Token::kEnd) break;
+      if (after.token != Token::kComma) {
+        return unexpected_word(after, "',' or 'end of string'");
+      }
+      if (!starts_requirement()) return unexpected_word(peek(), "identifier after ','");
     }
     return out;
   }
 
  private:
+  // `in` and `notin` are words like any other where no operator can stand.
+  static bool is_word(const Item& item) {
+    return item.token == Token::kWord || item.token == Token::kIn || item.token == Token::kNotIn;
+  }
+  bool starts_requirement() const { return is_word(peek()) || peek().token == Token::kNot; }
+  bool ends_requirement() const {
+    return peek().token == Token::kEnd || peek().token == Token::kComma;
+  }
+
   Result<Requirement> one() {
     Requirement r;
-    if (take("!")) {
-      skip_spaces();
-      r.key = word();
-      r.op = Op::kAbsent;
-      if (r.key.empty()) return unreadable(text_, "a key is missing after '!'");
+    Item key = take();
+    const bool absent = key.token == Token::kNot;
+    if (absent) key = take();
+    if (!is_word(key)) return unexpected_word(key, "identifier");
+    r.key = key.text;
+    if (auto good = check({.key = r.key}); !good) {
+      // The real server has no path for a key that it reads from text.
+      return fail(Code::kBadRequest, "<nil>" + good.error().message.substr(kKeyPath.size()));
+    }
+    if (ends_requirement() || absent) {
+      r.op = absent ? Op::kAbsent : Op::kExists;
       return r;
     }
-    r.key = word();
-    if (r.key.empty()) return unreadable(text_, fmt::format("a key is missing at {}", position()));
-    skip_spaces();
-    if (take("!=")) return with_value(std::move(r), Op::kNotIn);
-    if (take("==") || take("=")) return with_value(std::move(r), Op::kIn);
-    if (take(">")) return with_value(std::move(r), Op::kGreater);
-    if (take("<")) return with_value(std::move(r), Op::kLess);
-    if (at_ == text_.size() || text_[at_] == ',') return r;
-    const std::string op = word();
-    if (op != "in" && op != "notin") {
-      return unreadable(text_, fmt::format("found '{}', expected one of =, ==, !=, in, notin, >, <",
-                                           op.empty() ? text_.substr(at_, 1) : op));
+    SKIFF_TRY(read_operator(r));
+    SKIFF_TRY(check(r));
+    return r;
+  }
+
+  Result<void> read_operator(Requirement& r) {
+    const Item op = take();
+    switch (op.token) {
+      case Token::kIn:
+      case Token::kNotIn: {
+        r.op = op.token == Token::kIn ? Op::kIn : Op::kNotIn;
+        SKIFF_ASSIGN(r.values, list());
+        return {};
+      }
+      case Token::kEqual:
+      case Token::kTwoEqual:
+        r.op = Op::kIn;
+        break;
+      case Token::kUnequal:
+        r.op = Op::kNotIn;
+        break;
+      case Token::kGreater:
+        r.op = Op::kGreater;
+        break;
+      case Token::kLess:
+        r.op = Op::kLess;
+        break;
+      default:
+        return unexpected_word(op, "in, notin, =, ==, !=, gt, lt");
     }
-    r.op = op == "in" ? Op::kIn : Op::kNotIn;
-    SKIFF_ASSIGN(r.values, list());
-    return r;
+    if (ends_requirement()) {
+      r.values = {""};
+      return {};
+    }
+    const Item value = take();
+    if (!is_word(value)) return unexpected_word(value, "identifier");
+    r.values = {value.text};
+    const bool compares = r.op == Op::kGreater || r.op == Op::kLess;
+    if (!compares || integer(value.text)) return {};
+    return fail(Code::kBadRequest,
+                fmt::format("values[0]: Invalid value: \"{}\": for 'Gt', 'Lt' operators, the value "
+                            "must be an integer",
+                            value.text));
   }
 
-  Result<Requirement> with_value(Requirement r, Op op) {
-    skip_spaces();
-    r.op = op;
-    r.values = {word()};
-    return r;
-  }
-
+  // (x,y): an empty place is an empty value.
   Result<std::vector<std::string>> list() {
-    skip_spaces();
-    if (!take("(")) return unreadable(text_, fmt::format("expected '(' at {}", position()));
-    std::vector<std::string> out;
-    while (true) {
-      skip_spaces();
-      out.push_back(word());
-      skip_spaces();
-      if (take(")")) break;
-      if (!take(","))
-        return unreadable(text_, fmt::format("expected ',' or ')' at {}", position()));
+    if (const Item open = take(); open.token != Token::kOpen) {
+      return fail(Code::kBadRequest, fmt::format("found '{}' expected: '('", open.text));
     }
+    if (!is_word(peek()) && peek().token != Token::kComma && peek().token != Token::kClose) {
+      return unexpected_word(peek(), "',', ')' or identifier");
+    }
+    std::vector<std::string> out;
+    bool value = false;  // since the last comma
+    while (peek().token != Token::kClose) {
+      const Item item = take();
+      if (item.token == Token::kComma) {
+        if (!value) out.emplace_back();
+        value = false;
+      } else if (!is_word(item)) {
+        return unexpected_word(item, "',', or identifier");
+      } else {
+        out.push_back(item.text);
+        value = true;
+        if (peek().token != Token::kComma && peek().token != Token::kClose) {
+          return unexpected_word(peek(), "',' or ')'");
+        }
+      }
+    }
+    if (!value) out.emplace_back();
+    take();
     std::ranges::sort(out);
     out.erase(std::ranges::unique(out).begin(), out.end());
     return out;
   }
 
-  std::string word() {
-    const std::size_t end = std::min(text_.find_first_of(" \t\r\n,()=!<>", at_), text_.size());
-    std::string out(text_.substr(at_, end - at_));
-    at_ = end;
-    return out;
+  // Beyond the end there is the end, for ever.
+  const Item& peek() const { return items_[std::min(at_, items_.size() - 1)]; }
+  Item take() {
+    Item item = peek();
+    ++at_;
+    return item;
   }
 
-  bool take(std::string_view token) {
-    if (!text_.substr(at_).starts_with(token)) return false;
-    at_ += token.size();
-    return true;
-  }
-
-  void skip_spaces() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
-
-  std::string position() const {
-    return at_ == text_.size() ? std::string("the end") : fmt::format("'{}'", text_.substr(at_));
-  }
-
-  std::string_view text_;
+  const std::vector<Item> items_;
   std::size_t at_ = 0;
 };
 

@@ -53,6 +53,43 @@ TEST(LabelSelector, RefusesWhatItCannotRead) {
   }
 }
 
+TEST(LabelSelector, SaysWhatItFoundAndWhatItExpected) {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  for (const Case& c : {
+           Case{"a b",
+                "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, "
+                "lt"},
+           {"a===b", "unable to parse requirement: found '=', expected: identifier"},
+           {"a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier"},
+           {"a in x", "unable to parse requirement: found 'x' expected: '('"},
+           {"a in (x y)", "unable to parse requirement: found 'y', expected: ',' or ')'"},
+           {"a in (x,=)", "unable to parse requirement: found '=', expected: ',', or identifier"},
+           {"!", "unable to parse requirement: found '', expected: identifier"},
+           {"!a=b", "found '=', expected: ',' or 'end of string'"},
+           {"a,,b", "found ',', expected: identifier after ','"},
+           {"=x", "found '=', expected: !, identifier, or 'end of string'"},
+           {"a>b",
+            "unable to parse requirement: values[0]: Invalid value: \"b\": for 'Gt', 'Lt' "
+            "operators, the value must be an integer"},
+       }) {
+    const auto got = LabelSelector::parse(c.text);
+    ASSERT_FALSE(got) << c.text;
+    EXPECT_EQ(got.error().message, c.message) << c.text;
+  }
+}
+
+TEST(LabelSelector, TakesItsOwnWordsAsKeysAndValues) {
+  const json::object labels{{"in", "notin"}};
+  for (const char* text : {"in", "in=notin", "in in (notin)", "in notin (in)"}) {
+    const auto got = LabelSelector::parse(text);
+    ASSERT_TRUE(got) << text << ": " << got.error().message;
+    EXPECT_TRUE(got->matches(labels)) << text;
+  }
+}
+
 TEST(LabelSelector, FromObject) {
   const auto s = LabelSelector::from_object(*json::parse(
       R"({"matchLabels":{"a":"b"},"matchExpressions":[{"key":"c","operator":"In","values":["d"]},

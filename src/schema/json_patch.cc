@@ -11,7 +11,19 @@ namespace skiff::schema {
 namespace {
 
 std::unexpected<Error> malformed(std::size_t index, std::string_view why) {
-  return fail(Code::kBadRequest, fmt::format("JSON patch operation {}: {}", index, why));
+  return fail(Code::kInvalid, fmt::format("JSON patch operation {}: {}", index, why));
+}
+
+// A patch that cannot even be read as a list of operations.
+std::unexpected<Error> undecodable(const json::value& v, std::string_view into) {
+  const std::string_view what = v.is_array()    ? "array"
+                                : v.is_string() ? "string"
+                                : v.is_bool()   ? "bool"
+                                : v.is_object() ? "object"
+                                                : "number";
+  return fail(
+      Code::kBadRequest,
+      fmt::format("error decoding patch: json: cannot unmarshal {} into Go {}", what, into));
 }
 
 std::unexpected<Error> misfit(std::string_view path, std::string_view why) {
@@ -32,9 +44,9 @@ std::optional<Pointer> read_pointer(std::string_view text) {
         token += piece[i];
         continue;
       }
-      ++i;
-      if (i == piece.size() || (piece[i] != '0' && piece[i] != '1')) return std::nullopt;
-      token += piece[i] == '0' ? '~' : '/';
+      const char next = i + 1 < piece.size() ? piece[i + 1] : '~';
+      if (next == '0' || next == '1') ++i;  // any other tilde stands for itself
+      token += next == '1' ? '/' : '~';
     }
     out.push_back(std::move(token));
   }
@@ -44,12 +56,13 @@ std::optional<Pointer> read_pointer(std::string_view text) {
 // An index into a list of `size`; `-` is the place after its end where that is allowed.
 std::optional<std::size_t> read_index(std::string_view token, std::size_t size, bool after_end) {
   if (token == "-") return after_end ? std::optional(size) : std::nullopt;
-  if (token.empty() || (token.size() > 1 && token[0] == '0')) return std::nullopt;
-  std::size_t out = 0;
+  std::int64_t out = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), out);
   if (error != std::errc{} || end != token.data() + token.size()) return std::nullopt;
-  if (out > size || (out == size && !after_end)) return std::nullopt;
-  return out;
+  const auto places = static_cast<std::int64_t>(size) + (after_end ? 1 : 0);
+  if (out < 0) out += places;  // counted from the end
+  if (out < 0 || out >= places) return std::nullopt;
+  return static_cast<std::size_t>(out);
 }
 
 json::value* step(json::value& at, const std::string& token) {
@@ -68,10 +81,7 @@ json::value* locate(json::value& root, const Pointer& pointer, std::size_t lengt
 }
 
 Result<void> add(json::value& root, const Pointer& to, std::string_view path, json::value value) {
-  if (to.empty()) {
-    root = std::move(value);
-    return {};
-  }
+  if (to.empty()) return misfit(path, "the whole object can only be replaced");
   if (to.size() > limits::kJsonDepth) return misfit(path, "nested too deeply");
   json::value* parent = locate(root, to, to.size() - 1);
   if (parent == nullptr) return misfit(path, "the place it is in does not exist");
@@ -88,13 +98,10 @@ Result<void> add(json::value& root, const Pointer& to, std::string_view path, js
 }
 
 Result<json::value> take(json::value& root, const Pointer& from, std::string_view path) {
+  if (from.empty()) return misfit(path, "the whole object cannot go");
   json::value* found = locate(root, from, from.size());
   if (found == nullptr) return misfit(path, "does not exist");
   json::value out = std::move(*found);
-  if (from.empty()) {
-    root = nullptr;
-    return out;
-  }
   json::value* parent = locate(root, from, from.size() - 1);
   if (json::object* o = parent->if_object()) {
     o->stable_erase(o->find(from.back()));
@@ -113,7 +120,12 @@ struct Operation {
 };
 
 Result<Operation> read_operation(const json::value& v, std::size_t index) {
-  if (!v.is_object()) return malformed(index, "must be an object");
+  if (!v.is_object()) return undecodable(v, "value of type handlers.jsonPatchOp");
+  for (const std::string_view field : {"op", "path", "from"}) {
+    const json::value* text = json::find(v, {field});
+    if (text == nullptr || text->is_string() || text->is_null()) continue;
+    return undecodable(*text, fmt::format("struct field jsonPatchOp.{} of type string", field));
+  }
   Operation out{.op = std::string(json::get_string(v, {"op"}))};
   const bool copies = out.op == "move" || out.op == "copy";
   const bool valued = out.op == "add" || out.op == "replace" || out.op == "test";
@@ -134,8 +146,9 @@ Result<Operation> read_operation(const json::value& v, std::size_t index) {
     if (!source) return malformed(index, fmt::format("bad from \"{}\"", out.from_text));
     out.from = *source;
   }
+  static const json::value kNull;
   out.value = json::find(v, {"value"});
-  if (valued && out.value == nullptr) return malformed(index, "value is missing");
+  if (out.value == nullptr) out.value = &kNull;
   return out;
 }
 
@@ -148,7 +161,7 @@ class Patch {
     if (o.op == "move") return move(o);
     if (o.op == "copy") return copy(o);
     json::value* found = locate(root_, o.path, o.path.size());
-    if (found == nullptr) return misfit(o.path_text, "does not exist");
+    if (found == nullptr) return absent(o);
     if (o.op == "replace") {
       *found = *o.value;
     } else if (o.op == "remove") {
@@ -160,6 +173,15 @@ class Patch {
   }
 
  private:
+  // A member that is not there can be replaced, as if it were, and is equal to null.
+  Result<void> absent(const Operation& o) {
+    const json::value* parent = locate(root_, o.path, o.path.size() - 1);
+    const bool member = parent != nullptr && parent->is_object();
+    if (member && o.op == "replace") return add(root_, o.path, o.path_text, *o.value);
+    if (member && o.op == "test" && o.value->is_null()) return {};
+    return misfit(o.path_text, "does not exist");
+  }
+
   Result<void> move(const Operation& o) {
     if (o.path_text.starts_with(o.from_text + "/")) {
       return misfit(o.path_text, "an object cannot be moved into itself");
@@ -185,9 +207,7 @@ class Patch {
 }  // namespace
 
 Result<json::value> apply_json_patch(json::value document, const json::value& patch) {
-  if (!patch.is_array()) {
-    return fail(Code::kBadRequest, "a JSON patch must be a list of operations");
-  }
+  if (!patch.is_array()) return undecodable(patch, "value of type []handlers.jsonPatchOp");
   const json::array& operations = patch.get_array();
   if (operations.size() > limits::kJsonPatchOperations) {
     return fail(Code::kTooLarge,

@@ -39,19 +39,50 @@ TEST(JsonPatch, Applies) {
       {"no such parent", R"({})", R"([{"op":"add","path":"/a/b","value":1}])", nullptr},
       {"past the end", R"({"a":[]})", R"([{"op":"add","path":"/a/1","value":1}])", nullptr},
       {"an index with a leading zero", R"({"a":[1]})", R"([{"op":"remove","path":"/a/00"}])",
-       nullptr},
+       R"({"a":[]})"},
+      {"counted from the end", R"({"a":[1,2,3]})", R"([{"op":"remove","path":"/a/-1"}])",
+       R"({"a":[1,2]})"},
+      {"before the beginning", R"({"a":[1]})", R"([{"op":"remove","path":"/a/-2"}])", nullptr},
+      {"replace what is not there", R"({"a":{}})", R"([{"op":"replace","path":"/a/b","value":2}])",
+       R"({"a":{"b":2}})"},
+      {"replace an item that is not there", R"({"a":[]})",
+       R"([{"op":"replace","path":"/a/0","value":2}])", nullptr},
+      {"what is not there is null", R"({})", R"([{"op":"test","path":"/a","value":null}])", "{}"},
       {"into itself", R"({"a":{}})", R"([{"op":"move","from":"/a","path":"/a/b"}])", nullptr},
       {"an unknown operation", R"({})", R"([{"op":"burn","path":"/a"}])", nullptr},
-      {"no value", R"({})", R"([{"op":"add","path":"/a"}])", nullptr},
+      {"no value", R"({})", R"([{"op":"add","path":"/a"}])", R"({"a":null})"},
       {"no path", R"({})", R"([{"op":"add","value":1}])", nullptr},
-      {"a bad escape", R"({})", R"([{"op":"add","path":"/~2","value":1}])", nullptr},
+      {"a tilde that escapes nothing", R"({})", R"([{"op":"add","path":"/~2","value":1}])",
+       R"({"~2":1})"},
+      {"a path without a slash", R"({})", R"([{"op":"add","path":"x","value":1}])", nullptr},
       {"no list", R"({})", R"({"op":"add"})", nullptr},
-      {"remove the whole", R"({"a":1})", R"([{"op":"remove","path":""}])", "null"},
+      {"remove the whole", R"({"a":1})", R"([{"op":"remove","path":""}])", nullptr},
+      {"add the whole", R"({"a":1})", R"([{"op":"add","path":"","value":{}}])", nullptr},
   };
   for (const Case& c : cases) {
     const auto got = apply_json_patch(*json::parse(c.document), *json::parse(c.patch));
     ASSERT_EQ(got.has_value(), c.result != nullptr) << c.name;
     if (got) EXPECT_EQ(json::serialize(*got), c.result) << c.name;
+  }
+}
+
+TEST(JsonPatch, TellsAPatchThatIsNoneFromOneThatDoesNotFit) {
+  const auto error = [](const char* patch) {
+    return apply_json_patch(json::object(), *json::parse(patch)).error();
+  };
+  EXPECT_EQ(error(R"({"op":"add"})").code, Code::kBadRequest);
+  EXPECT_EQ(error(R"({"op":"add"})").message,
+            "error decoding patch: json: cannot unmarshal object into Go value of type "
+            "[]handlers.jsonPatchOp");
+  EXPECT_EQ(error("[5]").message,
+            "error decoding patch: json: cannot unmarshal number into Go value of type "
+            "handlers.jsonPatchOp");
+  EXPECT_EQ(error(R"([{"op":["add"]}])").message,
+            "error decoding patch: json: cannot unmarshal array into Go struct field "
+            "jsonPatchOp.op of type string");
+  for (const char* patch : {R"([{"op":"sing","path":"/x"}])", R"([{"path":"/x"}])",
+                            R"([{"op":"add","path":"x","value":1}])"}) {
+    EXPECT_EQ(error(patch).code, Code::kInvalid) << patch;
   }
 }
 
@@ -64,9 +95,10 @@ TEST(JsonPatch, IsBounded) {
   json::array doubling;
   for (int i = 0; i < 60; ++i) {
     doubling.push_back(
-        json::object{{"op", "copy"}, {"from", ""}, {"path", "/x" + std::to_string(i)}});
+        json::object{{"op", "copy"}, {"from", "/a"}, {"path", "/a/x" + std::to_string(i)}});
   }
-  EXPECT_EQ(apply_json_patch(*json::parse(R"({"a":1})"), doubling).error().code, Code::kTooLarge);
+  EXPECT_EQ(apply_json_patch(*json::parse(R"({"a":{"b":1}})"), doubling).error().code,
+            Code::kTooLarge);
 }
 
 TEST(MergePatch, Applies) {
@@ -132,7 +164,9 @@ TEST(StrategicMerge, Applies) {
        R"({"labels":{"b":"2"}})"},
       {"a plain list is replaced", R"({"args":["a"]})", R"({"args":["b"]})", R"({"args":["b"]})"},
       {"a list of scalars merges where the schema says so", R"({"finalizers":["a"]})",
-       R"({"finalizers":["b","a"]})", R"({"finalizers":["a","b"]})"},
+       R"({"finalizers":["b","a"]})", R"({"finalizers":["b","a"]})"},
+      {"what a patch adds comes first", R"({"finalizers":["a"]})", R"({"finalizers":["b"]})",
+       R"({"finalizers":["b","a"]})"},
       {"scalars are deleted", R"({"finalizers":["a","b"]})",
        R"({"$deleteFromPrimitiveList/finalizers":["a"]})", R"({"finalizers":["b"]})"},
       {"retained keys", R"({"volumes":[{"name":"v","emptyDir":{}}]})",
@@ -147,8 +181,15 @@ TEST(StrategicMerge, Applies) {
       {"into nothing", R"({})",
        R"({"containers":[{"name":"a","env":[{"name":"X"}]}],"labels":{"x":null}})",
        R"({"containers":[{"name":"a","env":[{"name":"X"}]}],"labels":{}})"},
-      {"an item without its key", R"({})", R"({"containers":[{"image":"x"}]})", nullptr},
+      {"into another type", R"({"labels":{"a":"1"}})", R"({"labels":"text"})",
+       R"({"labels":"text"})"},
+      {"a directive about nothing", R"({})",
+       R"({"labels":{"$patch":"replace","a":"1"},"containers":[{"name":"a","$patch":"delete"}]})",
+       R"({"containers":[]})"},
+      {"an item without its key", R"({"containers":[]})", R"({"containers":[{"image":"x"}]})",
+       nullptr},
       {"an unknown directive", R"({})", R"({"$patch":"burn"})", nullptr},
+      {"a field that looks like a directive", R"({})", R"({"$x":1})", R"({"$x":1})"},
       {"a directive of a wrong type", R"({"a":[]})", R"({"$retainKeys":1})", nullptr},
       {"no object", R"({})", R"([])", nullptr},
   };
@@ -160,6 +201,26 @@ TEST(StrategicMerge, Applies) {
     ASSERT_EQ(got.has_value(), c.result != nullptr) << c.name;
     if (got) EXPECT_EQ(json::serialize(*got), c.result) << c.name;
   }
+}
+
+TEST(StrategicMerge, SaysWhatTheRealServerSays) {
+  const Registry registry(kDefinitions);
+  const SchemaPtr pod = registry.find("test.Pod");
+  const auto error = [&](const char* patch) {
+    return apply_strategic_merge(registry, *pod, *json::parse(R"({"containers":[],"labels":{}})"),
+                                 *json::parse(patch))
+        .error();
+  };
+  EXPECT_EQ(error(R"({"containers":[{"image":"x"}]})").message,
+            "map: map[image:x] does not contain declared merge key: name");
+  EXPECT_EQ(error(R"({"containers":[{"image":"x"}]})").code, Code::kUnknown);
+  EXPECT_EQ(error(R"({"labels":{"$patch":"merge"}})").message,
+            "unknown patch type: merge in map: map[$patch:merge]");
+  EXPECT_EQ(error(R"({"$deleteFromPrimitiveList/finalizers":1})").message,
+            "invalid patch format of primitive list");
+  EXPECT_EQ(error(R"({"$setElementOrder/finalizers":1})").message,
+            "invalid patch format of setElementOrder list");
+  EXPECT_EQ(error(R"({"$retainKeys":1})").code, Code::kBadRequest);
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/limits.h"
+#include "schema/go_words.h"
 
 namespace skiff::schema {
 namespace {
@@ -19,6 +21,29 @@ constexpr std::string_view kDelete = "$deleteFromPrimitiveList/";
 constexpr std::size_t kMostItems = 4'000;
 
 std::unexpected<Error> bad(std::string why) { return fail(Code::kBadRequest, std::move(why)); }
+// Where the real server has no code for what is wrong, it says 500.
+std::unexpected<Error> odd(std::string why) { return fail(Code::kUnknown, std::move(why)); }
+
+// What a patch puts where nothing of its type stood: without nulls, and without what directives
+// are about. Nothing where it is all about one.
+std::optional<json::value> taken(const json::value& patch) {
+  if (const json::array* list = patch.if_array()) {
+    json::array out;
+    for (const json::value& item : *list) {
+      if (auto kept = taken(item)) out.push_back(std::move(*kept));
+    }
+    return out;
+  }
+  const json::object* members = patch.if_object();
+  if (members == nullptr) return patch;
+  if (members->contains(kPatch)) return {};
+  json::object out;
+  for (const auto& [key, value] : *members) {
+    if (value.is_null()) continue;
+    if (auto kept = taken(value)) out[key] = std::move(*kept);
+  }
+  return out;
+}
 
 void erase_key(json::object& o, std::string_view key) {
   if (const auto at = o.find(key); at != o.end()) o.stable_erase(at);
@@ -73,26 +98,30 @@ class Merger {
     const Schema& s = registry_.resolve(place, holder);
     if (const json::value* directive = patch.if_contains(kPatch)) {
       const std::string_view word = json::get_string(*directive, {});
-      if (word == "replace" || word == "delete") {
-        into.clear();
-        if (word == "delete") return {};
-      } else if (word != "merge") {
-        return bad(fmt::format("unknown $patch \"{}\"", word));
+      if (word != "replace" && word != "delete") {
+        return odd(
+            fmt::format("unknown patch type: {} in map: {}", go_text(*directive), go_text(patch)));
       }
+      into.clear();
+      if (word == "delete") return {};
     }
     SKIFF_TRY(retain(into, patch));
     for (const auto& [key, value] : patch) {
-      const std::string_view name = key;
-      if (!name.starts_with('$')) SKIFF_TRY(member(s, into, patch, name, value, depth));
+      if (!is_directive(key)) SKIFF_TRY(member(s, into, patch, key, value, depth));
     }
     return directives(s, into, patch);
   }
 
  private:
+  static bool is_directive(std::string_view key) {
+    return key == kPatch || key == kRetainKeys || key.starts_with(kOrder) ||
+           key.starts_with(kDelete);
+  }
+
   static Result<void> retain(json::object& into, const json::object& patch) {
     const json::value* keys = patch.if_contains(kRetainKeys);
     if (keys == nullptr) return {};
-    if (!keys->is_array()) return bad("$retainKeys must be a list");
+    if (!keys->is_array()) return bad("invalid patch format of retainKeys");
     const std::vector<std::string> kept = json::strings(keys->get_array());
     std::vector<std::string> gone;
     for (const auto& [key, value] : into) {
@@ -115,24 +144,31 @@ class Merger {
       return {};
     }
     const Schema& place = place_of(s, key);
-    json::value& target = into[key];
-    if (value.is_object()) {
-      if (!target.is_object()) target.emplace_object();
-      return merge(place, target.get_object(), value.get_object(), depth + 1);
-    }
-    if (!value.is_array() || !place.merges_lists()) {
-      target = value;
+    json::value* there = into.if_contains(key);
+    const bool maps = there != nullptr && there->is_object() && value.is_object();
+    const bool lists = there != nullptr && there->is_array() && value.is_array();
+    if (maps) return merge(place, there->get_object(), value.get_object(), depth + 1);
+    if (lists && !place.merges_lists()) {
+      *there = value;
       return {};
     }
-    if (!target.is_array()) target.emplace_array();
+    if (!lists) {
+      if (auto whole = taken(value)) {
+        into[key] = std::move(*whole);
+      } else {
+        erase_key(into, key);
+      }
+      return {};
+    }
+    json::value& target = *there;
     const json::value* order = patch.if_contains(std::string(kOrder) + std::string(key));
     SKIFF_TRY(bounded(key, target, value, order));
     const json::array before = target.get_array();
     SKIFF_TRY(merge_list(place, target.get_array(), value.get_array(), depth));
-    if (order != nullptr && order->is_array()) {
-      target = in_order(std::move(target.get_array()), before, order->get_array(),
-                        place.patch_merge_key);
-    }
+    // What the patch names comes in its order, or in the one that it asks for.
+    const bool ordered = order != nullptr && order->is_array();
+    target = in_order(std::move(target.get_array()), before,
+                      ordered ? order->get_array() : value.get_array(), place.patch_merge_key);
     return {};
   }
 
@@ -162,8 +198,8 @@ class Merger {
       const json::value id = identity(item, key);
       if (id.is_null()) {
         if (directive == "replace") continue;
-        return bad(fmt::format("map: {} does not contain declared merge key: {}",
-                               json::serialize(item), key));
+        return odd(
+            fmt::format("map: {} does not contain declared merge key: {}", go_text(item), key));
       }
       const std::ptrdiff_t at = position(into, id, key);
       if (directive == "delete") {
@@ -182,13 +218,11 @@ class Merger {
     for (const auto& [key, value] : patch) {
       const std::string_view name = key;
       const bool deletes = name.starts_with(kDelete);
-      if (!deletes && !name.starts_with(kOrder)) {
-        if (name.starts_with('$') && name != kPatch && name != kRetainKeys) {
-          return bad(fmt::format("unknown directive \"{}\"", name));
-        }
-        continue;
+      if (!deletes && !name.starts_with(kOrder)) continue;
+      if (!value.is_array()) {
+        return bad(fmt::format("invalid patch format of {} list",
+                               deletes ? "primitive" : "setElementOrder"));
       }
-      if (!value.is_array()) return bad(fmt::format("{} must be a list", name));
       const std::string_view field = name.substr(name.find('/') + 1);
       json::value* list = into.if_contains(field);
       if (list == nullptr || !list->is_array()) continue;

@@ -70,7 +70,7 @@ class ControlPlane:
                     "--service-account-key-file", key, "--service-account-signing-key-file", key,
                     "--service-account-issuer", "https://kubernetes.default.svc",
                     "--service-cluster-ip-range", "10.96.0.0/16",
-                    "--authorization-mode", "RBAC", "--profiling=false", *self.api_options)
+                    "--authorization-mode", "RBAC", "--allow-privileged=true", "--profiling=false", *self.api_options)
         self._write_kubeconfig()
         self._wait_ready()
         if self.controllers:

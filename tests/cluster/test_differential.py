@@ -49,6 +49,15 @@ def servers():
         plane.stop()
 
 
+def own_namespace(pair, name):
+    """A namespace in which no other test has left anything."""
+    pair.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    for side in (pair.real, pair.ours):
+        for path in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+            wait_for(lambda: side.ask("GET", f"/api/v1/namespaces/{name}/{path}", None, None).status == 200, 10)
+    return name
+
+
 @pytest.fixture
 def pair(servers):
     """conftest.py calls its check() when the test has asked everything."""
@@ -257,7 +266,8 @@ def test_options_of_requests(pair):
 
 
 def test_lists_and_watches(pair):
-    maps = f"/api/v1/namespaces/{NS}/configmaps"
+    ns = own_namespace(pair, "lists")
+    maps = f"/api/v1/namespaces/{ns}/configmaps"
     for i in range(7):
         pair.ask("POST", maps, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"page-{i}", "labels": {"n": str(i), "page": "yes"}}},
                  save=f"page-{i}")
@@ -272,7 +282,7 @@ def test_lists_and_watches(pair):
                   "resourceVersionMatch=NotOlderThan", "resourceVersion=0&resourceVersionMatch=Exact", "resourceVersion=1&resourceVersionMatch=Sometimes",
                   "sendInitialEvents=true", "labelSelector=a%20b", "labelSelector=a%3D%3D%3Db", "labelSelector=a%20in%20(", "labelSelector=!n",
                   "labelSelector=n%20in%20(1,2)", "labelSelector=n%20notin%20(1,2),page", "labelSelector=n!%3D1,page%3Dyes", "labelSelector=n%3E3",
-                  "fieldSelector=metadata.name%3Dpage-1", "fieldSelector=metadata.name!%3Dpage-1,metadata.namespace%3D" + NS + "&labelSelector=page",
+                  "fieldSelector=metadata.name%3Dpage-1", "fieldSelector=metadata.name!%3Dpage-1,metadata.namespace%3D" + ns + "&labelSelector=page",
                   "fieldSelector=spec.x%3D1", "fieldSelector=metadata.name", "timeoutSeconds=x", "watch=maybe&timeoutSeconds=1", "resourceVersion=0&limit=2&labelSelector=page"):
         pair.ask("GET", f"{maps}?{query}")
     short = "&timeoutSeconds=1&watch=true"
@@ -286,8 +296,8 @@ def test_lists_and_watches(pair):
                   "sendInitialEvents=false&resourceVersionMatch=NotOlderThan"):
         pair.ask("GET", f"{maps}?watch=1&timeoutSeconds=1&{query}")
     pair.ask("GET", f"{pages}&watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
-    pair.ask("GET", f"/api/v1/watch/namespaces/{NS}/configmaps?timeoutSeconds=1&labelSelector=page")
-    pair.ask("GET", f"/api/v1/watch/namespaces/{NS}/configmaps/page-1?timeoutSeconds=1")
+    pair.ask("GET", f"/api/v1/watch/namespaces/{ns}/configmaps?timeoutSeconds=1&labelSelector=page")
+    pair.ask("GET", f"/api/v1/watch/namespaces/{ns}/configmaps/page-1?timeoutSeconds=1")
     pair.ask("DELETE", maps + "?labelSelector=n%20in%20(5,6)")
     pair.ask("DELETE", pages)
     pair.ask("GET", pages)
@@ -529,20 +539,21 @@ def test_reviews(pair):
 def test_requests_of_others(pair):
     """RBAC by impersonation: what a user with a small role may and may not do."""
     rbac = "/apis/rbac.authorization.k8s.io/v1"
+    ns = own_namespace(pair, "others")
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"},
             "rules": [{"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list"]}, {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["only"], "verbs": ["get", "update"]}]}
-    pair.ask("POST", f"{rbac}/namespaces/{NS}/roles", role)
-    pair.ask("POST", f"{rbac}/namespaces/{NS}/rolebindings",
+    pair.ask("POST", f"{rbac}/namespaces/{ns}/roles", role)
+    pair.ask("POST", f"{rbac}/namespaces/{ns}/rolebindings",
              {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "reader"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
               "subjects": [{"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}]})
     time.sleep(0.5)
     ann = {"Impersonate-User": "ann"}
-    for method, path in (("GET", f"/api/v1/namespaces/{NS}/pods"), ("GET", "/api/v1/pods"), ("GET", f"/api/v1/namespaces/{NS}/pods/none"), ("DELETE", f"/api/v1/namespaces/{NS}/pods/none"),
-                         ("GET", f"/api/v1/namespaces/{NS}/configmaps/only"), ("GET", f"/api/v1/namespaces/{NS}/configmaps/other"), ("GET", f"/api/v1/namespaces/{NS}/configmaps"),
-                         ("GET", f"/api/v1/namespaces/{NS}/pods/none/log"), ("GET", f"/api/v1/namespaces/{NS}/pods/none/exec"), ("GET", "/api/v1/nodes"), ("GET", "/apis/apps/v1/deployments"), ("GET", "/metrics"),
-                         ("GET", "/api/v1/namespaces"), ("GET", "/healthz"), ("GET", f"/apis/sea.example.org/v1/namespaces/{NS}/ships"), ("DELETE", f"/api/v1/namespaces/{NS}/pods")):
+    for method, path in (("GET", f"/api/v1/namespaces/{ns}/pods"), ("GET", "/api/v1/pods"), ("GET", f"/api/v1/namespaces/{ns}/pods/none"), ("DELETE", f"/api/v1/namespaces/{ns}/pods/none"),
+                         ("GET", f"/api/v1/namespaces/{ns}/configmaps/only"), ("GET", f"/api/v1/namespaces/{ns}/configmaps/other"), ("GET", f"/api/v1/namespaces/{ns}/configmaps"),
+                         ("GET", f"/api/v1/namespaces/{ns}/pods/none/log"), ("GET", f"/api/v1/namespaces/{ns}/pods/none/exec"), ("GET", "/api/v1/nodes"), ("GET", "/apis/apps/v1/deployments"), ("GET", "/metrics"),
+                         ("GET", "/api/v1/namespaces"), ("GET", "/healthz"), ("GET", f"/apis/sea.example.org/v1/namespaces/{ns}/ships"), ("DELETE", f"/api/v1/namespaces/{ns}/pods")):
         pair.ask(method, path, headers=ann)
-    pair.ask("POST", f"{rbac}/namespaces/{NS}/roles", dict(role, metadata={"name": "grab"}), ann)
+    pair.ask("POST", f"{rbac}/namespaces/{ns}/roles", dict(role, metadata={"name": "grab"}), ann)
     editor = {"Impersonate-User": "eve"}
     pair.ask("POST", f"{rbac}/clusterroles", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "role-writer"},
                                               "rules": [{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"], "verbs": ["create", "update", "get"]}]})
@@ -550,12 +561,12 @@ def test_requests_of_others(pair):
                                                      "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "role-writer"},
                                                      "subjects": [{"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}]})
     time.sleep(0.5)
-    pair.ask("POST", f"{rbac}/namespaces/{NS}/roles", dict(role, metadata={"name": "grab"}), editor)
-    pair.ask("POST", f"{rbac}/namespaces/{NS}/rolebindings",
+    pair.ask("POST", f"{rbac}/namespaces/{ns}/roles", dict(role, metadata={"name": "grab"}), editor)
+    pair.ask("POST", f"{rbac}/namespaces/{ns}/rolebindings",
              {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "grab"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
               "subjects": [{"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}]}, editor)
-    pair.ask("GET", f"/api/v1/namespaces/{NS}/pods", headers={"Impersonate-Group": "x"})
-    pair.ask("GET", f"/api/v1/namespaces/{NS}/pods", headers={"Impersonate-User": "ann", "Impersonate-Group": "system:masters"})
+    pair.ask("GET", f"/api/v1/namespaces/{ns}/pods", headers={"Impersonate-Group": "x"})
+    pair.ask("GET", f"/api/v1/namespaces/{ns}/pods", headers={"Impersonate-User": "ann", "Impersonate-Group": "system:masters"})
     for name in ("view", "edit", "admin", "cluster-admin", "system:discovery", "system:basic-user", "system:public-info-viewer"):
         pair.ask("GET", f"{rbac}/clusterroles/{name}")
 

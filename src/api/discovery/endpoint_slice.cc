@@ -28,6 +28,21 @@ void set_defaults(json::value& object) {
   });
 }
 
+// Labels count for the generation, as if they were part of the slice.
+void prepare(json::value& object, const Admission& context) {
+  std::int64_t generation = 1;
+  if (context.old != nullptr) {
+    const auto content = [](const json::value& slice) {
+      json::object whole = slice.get_object();
+      whole["metadata"] = json::get_object(slice, {"metadata", "labels"});
+      return whole;
+    };
+    const bool changed = content(object) != content(*context.old);
+    generation = json::get_int(*context.old, {"metadata", "generation"}).value_or(0) + changed;
+  }
+  json::set(object, {"metadata", "generation"}, generation);
+}
+
 void check_domain(const std::string& path, std::string_view name, Rules& rules) {
   if (name.empty()) {
     rules.say(schema::required(path));
@@ -197,12 +212,14 @@ json::array cells(const json::value& object, std::int64_t now_s) {
 std::vector<Kind> discovery_kinds() {
   return {{.resource = {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true},
            .singular = "endpointslice",
+           .has_generation = false,  // prepare() counts
            .schema = "io.k8s.api.discovery.v1.EndpointSlice",
            .columns = {{"AddressType", "string"},
                        {"Ports", "string"},
                        {"Endpoints", "string"},
                        {"Age", "string"}},
            .set_defaults = set_defaults,
+           .prepare = prepare,
            .validate = validate,
            .cells = cells}};
 }

@@ -16,6 +16,11 @@ void set_defaults(json::value& object) {
   if (json::object* o = object.if_object()) put(*o, "preemptionPolicy", "PreemptLowerPriority");
 }
 
+// It has a generation, which never grows.
+void prepare(json::value& object, const Admission& context) {
+  if (context.old == nullptr) json::set(object, {"metadata", "generation"}, 1);
+}
+
 // What is wrong with a class that has a reserved name; nothing about the two that Kubernetes has.
 std::string system_complaint(const json::value& object) {
   const std::string_view called = name(object);
@@ -73,12 +78,14 @@ std::vector<Kind> scheduling_kinds() {
   return {{.resource = {"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false},
            .singular = "priorityclass",
            .short_names = {"pc"},
+           .has_generation = false,
            .schema = "io.k8s.api.scheduling.v1.PriorityClass",
            .columns = {{"Value", "integer"},
                        {"Global-Default", "boolean"},
                        {"Age", "string"},
-                       {"PreemptionPolicy", "string", "", 1}},
+                       {"PreemptionPolicy", "string"}},
            .set_defaults = set_defaults,
+           .prepare = prepare,
            .validate = validate,
            .cells = cells}};
 }

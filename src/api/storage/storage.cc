@@ -344,7 +344,7 @@ std::vector<Kind> storage_kinds() {
 
   Kind attachments = kind("volumeattachments", "VolumeAttachment");
   attachments.has_status = true;
-  attachments.columns = {{"Attacher", "string"},
+  attachments.columns = {{.name = "Attacher", .type = "string", .format = "name"},
                          {"PV", "string"},
                          {"Node", "string"},
                          {"Attached", "boolean"},

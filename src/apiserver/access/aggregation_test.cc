@@ -145,6 +145,9 @@ TEST(BootstrapPolicy, IsThereWhenTheServerStarts) {
   EXPECT_EQ(
       json::get_array(world.object(AccessWorld::rbac("clusterroles/admin")), {"rules"}).size(),
       27u);
+  const json::value managed = json::get_array(view, {"metadata", "managedFields"}).front();
+  EXPECT_EQ(json::get_string(managed, {"manager"}), "clusterrole-aggregation-controller");
+  EXPECT_EQ(json::get_string(managed, {"operation"}), "Apply");
   const auto before = world.store->revision();
   EXPECT_TRUE(world.server->bootstrap());
   EXPECT_EQ(world.store->revision(), before) << "a second start finds nothing to do";

@@ -163,8 +163,12 @@ bool Housekeeper::gather() {
     stage(txn,
           {.verb = Verb::kPatch,
            .name = name,
-           .body = json::object{{"rules", to_json(rules)}},
-           .patch = PatchType::kMerge,
+           .body = json::object{{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                                {"kind", "ClusterRole"},
+                                {"metadata", {{"name", json::string(name)}}},
+                                {"rules", to_json(rules)}},
+           .patch = PatchType::kApply,
+           .force = true,
            .manager = "clusterrole-aggregation-controller"},
           kRolesKey);
     if (commit(txn)) {

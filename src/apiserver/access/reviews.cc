@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/apply/tracking.h"
 #include "apiserver/status.h"
 #include "base/selectors.h"
 #include "base/strings.h"
@@ -78,12 +79,18 @@ void check_selector(const json::value& spec, std::string_view name, std::vector<
   }
 }
 
+// As the real server shows them: its own struct, whose fields are not named for JSON.
+json::value go_attributes(const json::value& path) {
+  return json::object{{"Path", json::string(json::get_string(path, {"path"}))},
+                      {"Verb", json::string(json::get_string(path, {"verb"}))}};
+}
+
 std::vector<Cause> check_attributes(const json::value& spec) {
   std::vector<Cause> causes;
   const json::value* path = member(spec, "nonResourceAttributes");
   const json::value* resource = member(spec, "resourceAttributes");
   if (resource != nullptr && path != nullptr) {
-    causes.push_back(invalid_value("spec.nonResourceAttributes", *path,
+    causes.push_back(invalid_value("spec.nonResourceAttributes", go_attributes(*path),
                                    "cannot be specified in combination with resourceAttributes"));
   }
   if (resource == nullptr && path == nullptr) {
@@ -115,7 +122,9 @@ void check_metadata_empty(const Question& question, std::vector<Cause>& causes) 
 
 Result<void> refuse(const Question& question, std::vector<Cause> causes) {
   if (causes.empty()) return {};
-  return std::unexpected(invalid(question.request.kind->resource(), "", std::move(causes)));
+  api::Resource nameless = question.request.kind->resource();
+  nameless.kind.clear();  // as the real server forgets it
+  return std::unexpected(invalid(nameless, "", std::move(causes)));
 }
 
 void decide(Question& question, const Identity& who) {
@@ -172,8 +181,8 @@ Result<void> local_subject_access(Question& question) {
                                    "must match metadata.namespace"));
   }
   if (const json::value* path = member(spec, "nonResourceAttributes")) {
-    causes.push_back(
-        invalid_value("spec.nonResourceAttributes", *path, "disallowed on this kind of request"));
+    causes.push_back(invalid_value("spec.nonResourceAttributes", go_attributes(*path),
+                                   "disallowed on this kind of request"));
   }
   SKIFF_TRY(refuse(question, std::move(causes)));
   decide(question, asked_about(spec));
@@ -308,18 +317,19 @@ struct Entry {
   std::string_view subresource;
   std::string_view kind;
   Answer answer;
+  bool tracked = false;  // who asked owns what was asked
 };
 
 constexpr Entry kQuestions[] = {
     {"selfsubjectaccessreviews.authorization.k8s.io", "", "SelfSubjectAccessReview",
-     self_subject_access},
-    {"subjectaccessreviews.authorization.k8s.io", "", "SubjectAccessReview", subject_access},
+     self_subject_access, true},
+    {"subjectaccessreviews.authorization.k8s.io", "", "SubjectAccessReview", subject_access, true},
     {"localsubjectaccessreviews.authorization.k8s.io", "", "LocalSubjectAccessReview",
-     local_subject_access},
+     local_subject_access, true},
     {"selfsubjectrulesreviews.authorization.k8s.io", "", "SelfSubjectRulesReview",
      self_subject_rules},
     {"selfsubjectreviews.authentication.k8s.io", "", "SelfSubjectReview", self_subject},
-    {"tokenreviews.authentication.k8s.io", "", "TokenReview", token_review},
+    {"tokenreviews.authentication.k8s.io", "", "TokenReview", token_review, true},
     {"serviceaccounts", "token", "TokenRequest", token_request},
 };
 
@@ -357,6 +367,19 @@ Result<json::value> read_question(const Answerer& answerer, const WriteRequest& 
   return object;
 }
 
+void track_question(const Answerer& answerer, const WriteRequest& request, json::value& object) {
+  take_managed(object);
+  json::value written = object;
+  answerer.gate.complete_view(*request.kind, written);
+  track_update(
+      answerer.gate,
+      {.kind = *request.kind, .manager = request.manager, .now = rfc3339(answerer.clock.now())},
+      nullptr, nullptr, written);
+  if (json::value managed = take_managed(written); !managed.is_null()) {
+    json::make_object(object, {"metadata"})["managedFields"] = std::move(managed);
+  }
+}
+
 }  // namespace
 
 std::optional<Result<Outcome>> answer_question(const Answerer& answerer,
@@ -372,6 +395,7 @@ std::optional<Result<Outcome>> answer_question(const Answerer& answerer,
   const ServedKind& kind = of_account ? kTokenRequest : *request.kind;
   auto object = read_question(answerer, request, kind);
   if (!object) return std::unexpected(object.error());
+  if (found->tracked) track_question(answerer, request, *object);
   Question question{.by = answerer, .request = request, .object = *object};
   if (auto done = found->answer(question); !done) return std::unexpected(done.error());
   return Outcome{.status = 201, .answer = std::move(*object)};

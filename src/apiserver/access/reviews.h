@@ -21,7 +21,7 @@ struct Answerer {
 };
 
 // Nothing where the request is not one of these questions. The answer is the object with its
-// status, or, in Outcome::warnings, what the server changed about the question.
+// status.
 std::optional<Result<Outcome>> answer_question(const Answerer& answerer,
                                                const WriteRequest& request);
 

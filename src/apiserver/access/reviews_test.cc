@@ -1,5 +1,6 @@
 #include "apiserver/access/reviews.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
@@ -56,20 +57,38 @@ TEST(Reviews, AreRefusedWhereTheyMakeNoSense) {
   };
   EXPECT_EQ(
       ask(R"({"spec":{"user":"a"}})"),
-      R"(422 SubjectAccessReview.authorization.k8s.io "" is invalid: spec.resourceAttributes: )"
+      R"(422 .authorization.k8s.io "" is invalid: spec.resourceAttributes: )"
       "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be "
       "specified");
   EXPECT_TRUE(ask(R"({"spec":{"resourceAttributes":{"verb":"get"}}})")
                   .contains("spec.user: Invalid value: \"\": at least one of user or group must be "
                             "specified"));
   EXPECT_TRUE(ask(R"({"spec":{"user":"a","resourceAttributes":{},"nonResourceAttributes":{}}})")
-                  .contains("cannot be specified in combination with resourceAttributes"));
+                  .contains(R"(spec.nonResourceAttributes: Invalid value: {"Path":"","Verb":""}: )"
+                            "cannot be specified in combination with resourceAttributes"));
   EXPECT_TRUE(ask(R"({"metadata":{"name":"x"},"spec":{"user":"a","resourceAttributes":{}}})")
                   .contains("metadata: Invalid value: {\"name\":\"x\"}: must be empty"));
   EXPECT_TRUE(ask(R"({"spec":{"user":"a","resourceAttributes":{"labelSelector":{}}}})")
                   .contains("spec.resourceAttributes.labelSelector.requirements: Required value"));
   EXPECT_TRUE(ask(R"({"kind":"Pod"})").starts_with("400 "));
   EXPECT_TRUE(ask(R"([])").starts_with("400 "));
+}
+
+TEST(Reviews, BelongToWhoAsks) {
+  AccessWorld world;
+  const auto managed = [&](const std::string& path, const char* spec) {
+    const auto answer =
+        world.call("POST", path + "?fieldManager=ann", std::string(R"({"spec":)") + spec + "}");
+    const json::array& list = json::get_array(answer.second, {"metadata", "managedFields"});
+    return list.empty() ? std::string("nobody")
+                        : fmt::format("{} {}", json::get_string(list[0], {"manager"}),
+                                      json::serialize(list[0].at("fieldsV1")));
+  };
+  EXPECT_EQ(managed(authz("selfsubjectaccessreviews"),
+                    R"({"nonResourceAttributes":{"path":"/x","verb":"get"}})"),
+            R"(ann {"f:spec":{"f:nonResourceAttributes":{".":{},"f:path":{},"f:verb":{}}}})");
+  EXPECT_EQ(managed(authn("tokenreviews"), R"({"token":"x"})"), R"(ann {"f:spec":{"f:token":{}}})");
+  EXPECT_EQ(managed(authz("selfsubjectrulesreviews"), R"({"namespace":"default"})"), "nobody");
 }
 
 TEST(Reviews, AreNeverStored) {
@@ -163,7 +182,8 @@ TEST(Reviews, SayWhoseTokenItIs) {
             R"("audiences":["https://kubernetes.default.svc.cluster.local"]})");
   EXPECT_EQ(status(ask("secret", R"(,"audiences":["vault"])")),
             R"({"user":{},"error":"invalid bearer token"})");
-  EXPECT_EQ(status(ask("other")), R"({"user":{},"error":"not ours"})");
+  EXPECT_EQ(status(ask("other")), R"({"user":{},"error":"invalid bearer token"})");
+  EXPECT_EQ(status(ask("a.b.c")), R"({"user":{},"error":"not ours"})");
   EXPECT_EQ(ask("").first, 400);
   const auto minted = world.server->access().tokens().mint(
       {.ns = "default", .account = "default", .audiences = {"vault"}});

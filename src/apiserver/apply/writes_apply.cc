@@ -64,14 +64,6 @@ Result<void> check_body(const WriteRequest& request) {
   return {};
 }
 
-Result<Outcome> with_warnings(const WriteRequest& request, Result<Outcome> outcome) {
-  if (outcome) {
-    outcome->warnings.insert(outcome->warnings.begin(), request.warnings.begin(),
-                             request.warnings.end());
-  }
-  return outcome;
-}
-
 bool managed_in(const json::value& object, std::string_view api_version) {
   return std::ranges::any_of(json::get_array(object, {"metadata", "managedFields"}),
                              [&](const json::value& entry) {
@@ -139,6 +131,7 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
       json::value next,
       apply_config(gate_, writer, request.force, old == nullptr ? nullptr : &shown,
                    request.subresource == "scale" ? config_of_scale(request) : request.body));
+  txn.warnings.insert(txn.warnings.end(), request.warnings.begin(), request.warnings.end());
   WriteRequest write = request;
   write.applied = true;
   const std::string_view uid = api::uid(request.body);
@@ -153,7 +146,7 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
     json::make_object(next, {"metadata"}).erase("resourceVersion");
     write.verb = Verb::kCreate;
     write.body = std::move(next);
-    return with_warnings(request, create(txn, write));
+    return create(txn, write);
   }
   if (!uid.empty() && uid != api::uid(*old)) {
     return std::unexpected(uid_changed(request, uid));
@@ -161,7 +154,7 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
   SKIFF_TRY(match_body(request, next));
   Result<Outcome> outcome = replace(txn, write, *old, std::move(next));
   if (outcome && request.subresource == "scale") outcome->scale_of = request.kind;
-  return with_warnings(request, std::move(outcome));
+  return outcome;
 }
 
 }  // namespace skiff::apiserver

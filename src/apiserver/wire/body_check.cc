@@ -6,16 +6,13 @@
 
 #include "api/meta.h"
 #include "apiserver/status.h"
+#include "apiserver/wire/go_json.h"
 #include "base/strings.h"
 
 namespace skiff::apiserver {
 namespace {
 
 constexpr std::size_t kShown = 30;
-constexpr std::string_view kHeadType =
-    "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
-    "\"json:\\\"kind,omitempty\\\"\" }";
-
 std::string summary(std::string_view body) {
   if (body.empty()) return "<empty>";
   const std::string_view shown = body.substr(0, kShown);
@@ -26,14 +23,6 @@ std::string summary(std::string_view body) {
     for (const char c : shown) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
   }
   return body.size() > kShown ? out + " ..." : out;
-}
-
-// What Go calls a JSON value that does not fit.
-std::string_view go_word(const json::value& v) {
-  if (v.is_array()) return "array";
-  if (v.is_string()) return "string";
-  if (v.is_bool()) return "bool";
-  return v.is_object() ? "object" : "number";
 }
 
 std::string_view group_of(std::string_view api_version) {
@@ -112,6 +101,13 @@ Result<void> check_built_in(const KindTable& kinds, const ServedKind& kind,
 
 }  // namespace
 
+std::string_view go_word(const json::value& v) {
+  if (v.is_array()) return "array";
+  if (v.is_string()) return "string";
+  if (v.is_bool()) return "bool";
+  return v.is_object() ? "object" : "number";
+}
+
 Error unrecognized_body(std::string_view kind, std::string_view why, std::string_view body) {
   return {
       .code = Code::kBadRequest,
@@ -126,7 +122,8 @@ std::string json_syntax_error(std::string_view text, const Error& error) {
   if (std::string_view("{[\"-0123456789tfn").find(first) == std::string_view::npos) {
     return fmt::format("invalid character '{}' looking for beginning of value", first);
   }
-  return error.message;
+  const std::string words = go_json_error(text);
+  return words.empty() ? error.message : words;
 }
 
 Result<void> check_body(const KindTable& kinds, const WriteRequest& write, std::string_view raw) {

@@ -10,6 +10,12 @@
 
 namespace skiff::apiserver {
 
+// What Go calls a JSON value that does not fit.
+std::string_view go_word(const json::value& v);
+// The type that the real server reads first, to know what a body is.
+inline constexpr std::string_view kHeadType =
+    "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+    "\"json:\\\"kind,omitempty\\\"\" }";
 // A body that cannot be read as anything: `why` in the sentence that names the kind wanted and
 // shows how the body begins.
 Error unrecognized_body(std::string_view kind, std::string_view why, std::string_view body);

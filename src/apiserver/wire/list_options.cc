@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "apiserver/status.h"
+#include "apiserver/wire/go_json.h"
 #include "base/base64.h"
 #include "base/strings.h"
 
@@ -72,10 +73,10 @@ bool query_flag(const http::Url& url, std::string_view name) {
 }
 
 std::string not_a_number(std::string_view function, std::string_view text) {
+  const bool sign = function != "ParseUint" && text.starts_with('-');
+  const std::string_view rest = text.substr(sign ? 1 : 0);
   const bool digits =
-      !text.empty() &&
-      text.find_first_not_of("0123456789", text.front() == '-' ? 1 : 0) == std::string_view::npos &&
-      text != "-";
+      !rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos;
   return fmt::format("strconv.{}: parsing \"{}\": {}", function, text,
                      digits ? "value out of range" : "invalid syntax");
 }
@@ -139,7 +140,7 @@ Result<Continue> decode_continue(std::string_view text) {
   const auto bytes = base64::decode(standard);
   if (!bytes) return bad_token("illegal base64 data");
   const auto parsed = json::parse(*bytes);
-  if (!parsed) return bad_token(parsed.error().message);
+  if (!parsed) return bad_token(go_json_error(*bytes));
   const std::string_view version = json::get_string(*parsed, {"v"});
   if (version != kTokenVersion) {
     return bad_token(fmt::format("server does not recognize this encoded version \"{}\"", version));

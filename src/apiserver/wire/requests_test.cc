@@ -70,7 +70,7 @@ TEST(Bodies, AreRefusedWithTheRealSentence) {
          {"PUT", x, kJson, R"({"metadata":{"name":"y"}})", 400,
           "the name of the object (y) does not match the name on the URL (x)"},
          {"PATCH", x, kJson, "{}", 415, "415: Unsupported Media Type"},
-         {"DELETE", x, kJson, R"({"kind":"Foo","apiVersion":"v1"})", 400,
+         {"DELETE", x, kJson, R"({"kind":"Foo","apiVersion":"v1"})", 500,
           "no kind \"Foo\" is registered for version \"v1\" in scheme "
           "\"pkg/runtime/scheme.go:110\""}});
 }

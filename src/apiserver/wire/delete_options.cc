@@ -1,0 +1,93 @@
+#include "apiserver/wire/delete_options.h"
+
+#include <fmt/format.h>
+
+#include "apiserver/request_body.h"
+#include "apiserver/wire/body_check.h"
+
+namespace skiff::apiserver {
+namespace {
+
+// Where the body says nothing, it is of this version.
+constexpr std::string_view kVersion = "meta.k8s.io/v1";
+
+std::unexpected<Error> unreadable(std::string message) {
+  return fail(Code::kUnknown, std::move(message));
+}
+
+struct Field {
+  std::string_view path;
+  bool (*fits)(const json::value& v);
+  std::string_view go_type;
+};
+
+bool is_text(const json::value& v) { return v.is_string(); }
+bool is_flag(const json::value& v) { return v.is_bool(); }
+bool is_integer(const json::value& v) { return v.is_int64() || v.is_uint64(); }
+bool is_list(const json::value& v) { return v.is_array(); }
+bool is_object(const json::value& v) { return v.is_object(); }
+
+constexpr Field kFields[] = {
+    {"gracePeriodSeconds", is_integer, "int64"},
+    {"preconditions", is_object, "v1.Preconditions"},
+    {"orphanDependents", is_flag, "bool"},
+    {"propagationPolicy", is_text, "v1.DeletionPropagation"},
+    {"dryRun", is_list, "[]string"},
+};
+constexpr Field kPreconditions[] = {{"uid", is_text, "types.UID"},
+                                    {"resourceVersion", is_text, "string"}};
+
+template <std::size_t n>
+Result<void> check_fields(const json::value& options, const Field (&fields)[n],
+                          std::string_view parent) {
+  for (const Field& field : fields) {
+    const json::value* v = json::find(options, {field.path});
+    if (v == nullptr || v->is_null() || field.fits(*v)) continue;
+    return unreadable(
+        fmt::format("json: cannot unmarshal {} into Go struct field DeleteOptions.{}{} of type {}",
+                    go_word(*v), parent, field.path, field.go_type));
+  }
+  return {};
+}
+
+Result<void> check_options(const json::value& options) {
+  if (!options.is_object()) {
+    return unreadable(
+        fmt::format("couldn't get version/kind; json parse error: json: cannot "
+                    "unmarshal {} into Go value of type {}",
+                    go_word(options), kHeadType));
+  }
+  const std::string_view kind = json::get_string(options, {"kind"});
+  if (!kind.empty() && kind != "DeleteOptions") {
+    const std::string_view version = json::get_string(options, {"apiVersion"});
+    return unreadable(
+        fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme "
+                    "\"pkg/runtime/scheme.go:110\"",
+                    kind, version.empty() ? kVersion : version));
+  }
+  SKIFF_TRY(check_fields(options, kFields, ""));
+  if (const json::value* wanted = json::find(options, {"preconditions"}); wanted != nullptr) {
+    SKIFF_TRY(check_fields(*wanted, kPreconditions, "preconditions."));
+  }
+  for (const json::value& word : json::get_array(options, {"dryRun"})) {
+    if (word.is_string()) continue;
+    return unreadable(
+        fmt::format("json: cannot unmarshal {} into Go struct field DeleteOptions.dryRun of type "
+                    "string",
+                    go_word(word)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<json::value> parse_delete_options(const http::Request& request,
+                                         const schema::Registry& registry) {
+  auto body = parse_body(request, registry, "");
+  if (!body && body.error().code == Code::kBadRequest) return unreadable(body.error().message);
+  if (!body || request.body.empty()) return body;
+  SKIFF_TRY(check_options(*body));
+  return body;
+}
+
+}  // namespace skiff::apiserver
