@@ -63,6 +63,7 @@ std::optional<Url> parse_url(std::string_view target) {
   }
   const std::size_t mark = target.find('?');
   const std::string_view path = target.substr(0, mark);
+  url.gaps = path.contains("//");
   for (std::string_view piece : split(path, '/')) {
     if (piece.empty()) continue;
     auto segment = unescape(piece, false);

@@ -37,6 +37,7 @@ struct Request {
 struct Url {
   std::string path = {};
   std::vector<std::string> segments = {};  // decoded one by one: %2F stays inside its segment
+  bool gaps = false;                       // two slashes stood together
   std::vector<std::pair<std::string, std::string>> query = {};
 
   std::optional<std::string> param(std::string_view name) const;

@@ -142,7 +142,6 @@ def raw(side, request):
 DIFFERENT = {
     "a path with ..": (404, 400),  # no part of Skiff ever sees such a path
     "an escaped NUL": (404, 400),  # nor this one
-    "a doubled slash": (404, 200),  # taken as one
     "a chunk too large for any number": (500, 400),  # it is the client's fault
     "a connect": (404, 405),
     "a token of no kind": (403, 401),  # a browser may send its password this way, and is asked for a good one
