@@ -86,6 +86,11 @@ TEST_F(Patches, AJsonPatchThatDoesNotFitIsInvalid) {
             "[]handlers.jsonPatchOp");
 }
 
+TEST_F(Patches, AnObjectCannotLoseItsName) {
+  EXPECT_EQ(message(refused(400, kJsonPatch, R"([{"op":"replace","path":"","value":{}}])")),
+            "the name of the object (p based on URL) was undeterminable: name must be provided");
+}
+
 TEST_F(Patches, StrictlyAnUnknownFieldIsAnInvalidPatch) {
   const json::value answer =
       refused(422, kStrategic, R"({"surprise":1})", "?fieldValidation=Strict");

@@ -99,6 +99,13 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
   kind.from_storage(shown);
   SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
   SKIFF_TRY(gate_.check_patched(kind, request.patch, request.body, next));
+  if (api::name(next).empty()) {
+    return fail(
+        Code::kBadRequest,
+        fmt::format("the name of the object ({} based on URL) was undeterminable: name must "
+                    "be provided",
+                    request.name));
+  }
   SKIFF_TRY(match_body(request, next));
   return replace(txn, request, *old, std::move(next));
 }

@@ -203,11 +203,7 @@ class Parser {
       default:
         return unexpected_word(op, "in, notin, =, ==, !=, gt, lt");
     }
-    if (ends_requirement()) {
-      r.values = {""};
-      return {};
-    }
-    const Item value = take();
+    const Item value = ends_requirement() ? Item{.token = Token::kWord} : take();
     if (!is_word(value)) return unexpected_word(value, "identifier");
     r.values = {value.text};
     const bool compares = r.op == Op::kGreater || r.op == Op::kLess;
@@ -315,6 +311,42 @@ Result<Requirement> expression(const json::value& e, std::size_t index) {
   return r;
 }
 
+// A backslash before a comma makes it part of the value.
+std::vector<std::string> field_terms(std::string_view text) {
+  std::vector<std::string> out(1);
+  bool escaped = false;
+  for (const char c : text) {
+    if (c == ',' && !escaped) {
+      out.emplace_back();
+    } else {
+      out.back() += c;
+    }
+    escaped = c == '\\' && !escaped;
+  }
+  return out;
+}
+
+Result<std::string> unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ',' || text[i] == '=') {
+      return fail(Code::kBadRequest,
+                  fmt::format("invalid field selector: unescaped character in value: {}",
+                              static_cast<int>(text[i])));
+    }
+    if (text[i] == '\\') {
+      const std::string_view next = text.substr(i + 1, 1);
+      if (next != "\\" && next != "," && next != "=") {
+        return fail(Code::kBadRequest,
+                    fmt::format("invalid field selector: invalid escape sequence: \\{}", next));
+      }
+      ++i;
+    }
+    out += text[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<LabelSelector> LabelSelector::parse(std::string_view text) {
@@ -385,23 +417,18 @@ std::string LabelSelector::text() const {
 
 Result<FieldSelector> FieldSelector::parse(std::string_view text) {
   FieldSelector out;
-  if (trim(text).empty()) return out;
-  for (const std::string_view piece : split(text, ',')) {
-    const std::string_view part = trim(piece);
+  for (const std::string& part : field_terms(text)) {
     if (part.empty()) continue;
     const std::size_t at = part.find('=');
-    if (at == std::string_view::npos) {
+    if (at == std::string::npos) {
       return fail(Code::kBadRequest,
                   fmt::format("invalid selector: '{}'; can't understand '{}'", text, part));
     }
     Term term{.negated = at > 0 && part[at - 1] == '!'};
-    term.path = trim(part.substr(0, term.negated ? at - 1 : at));
-    const std::size_t value = part.substr(at).starts_with("==") ? at + 2 : at + 1;
-    term.value = trim(part.substr(value));
-    if (term.path.empty()) {
-      return fail(Code::kBadRequest,
-                  fmt::format("invalid selector: '{}'; a field is missing in '{}'", text, part));
-    }
+    term.path = part.substr(0, term.negated ? at - 1 : at);
+    const bool twice = !term.negated && part.substr(at).starts_with("==");
+    SKIFF_ASSIGN(term.value, unescaped(part.substr(twice ? at + 2 : at + 1)));
+    if (term.path.empty() && term.value.empty()) continue;  // nothing is asked
     out.terms_.push_back(std::move(term));
   }
   return out;

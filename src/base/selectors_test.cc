@@ -71,6 +71,9 @@ TEST(LabelSelector, SaysWhatItFoundAndWhatItExpected) {
            {"!a=b", "found '=', expected: ',' or 'end of string'"},
            {"a,,b", "found ',', expected: identifier after ','"},
            {"=x", "found '=', expected: !, identifier, or 'end of string'"},
+           {"a<",
+            "unable to parse requirement: values[0]: Invalid value: \"\": for 'Gt', 'Lt' "
+            "operators, the value must be an integer"},
            {"a>b",
             "unable to parse requirement: values[0]: Invalid value: \"b\": for 'Gt', 'Lt' "
             "operators, the value must be an integer"},
@@ -126,7 +129,17 @@ TEST(FieldSelector, Matches) {
     EXPECT_EQ(got->matches_object(*pod), c.matches) << c.selector;
   }
   EXPECT_FALSE(FieldSelector::parse("metadata.name"));
-  EXPECT_FALSE(FieldSelector::parse("=x"));
+  EXPECT_EQ(FieldSelector::parse("=x")->terms().size(), 1u) << "for the caller to refuse";
+  EXPECT_TRUE(FieldSelector::parse("=")->empty());
+  const auto escaped = FieldSelector::parse(R"(a=x\,y\=\\z,b!=)");
+  ASSERT_TRUE(escaped);
+  ASSERT_EQ(escaped->terms().size(), 2u);
+  EXPECT_EQ(escaped->terms()[0].value, R"(x,y=\z)");
+  EXPECT_TRUE(escaped->terms()[1].negated);
+  EXPECT_EQ(FieldSelector::parse(R"(a=\b)").error().message,
+            R"(invalid field selector: invalid escape sequence: \b)");
+  EXPECT_EQ(FieldSelector::parse("a=b=c").error().message,
+            "invalid field selector: unescaped character in value: 61");
 }
 
 }  // namespace

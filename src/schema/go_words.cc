@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/limits.h"
+#include "base/quantity.h"
 
 namespace skiff::schema {
 namespace {
@@ -51,9 +52,17 @@ class Restorer {
     if (depth > limits::kJsonDepth || v.is_null()) return {};
     SchemaPtr holder;
     const Schema& s = registry_.resolve(place, holder);
-    const bool reads_itself = s.int_or_string || s.preserve_unknown || s.format == "quantity" ||
-                              s.format == "date-time" || s.type == Type::kAny;
-    if (reads_itself) return {};
+    if (s.int_or_string) {
+      if (v.is_string() || v.is_number()) return {};
+      return fmt::format("json: cannot unmarshal {} into Go value of type int32",
+                         v.is_bool() ? "bool" : json::type_name(v));
+    }
+    if (s.format == "quantity") {
+      const Result<Quantity> quantity = Quantity::from_json(v);
+      return quantity ? std::nullopt : std::optional(quantity.error().message);
+    }
+    // Types that read their JSON themselves.
+    if (s.preserve_unknown || s.format == "date-time" || s.type == Type::kAny) return {};
     if (s.type == Type::kArray) return list(s, v, depth);
     if (s.type != Type::kObject) return scalar_error(s, v);
     return s.additional ? map(s, v, depth) : structure(s, v, depth);

@@ -191,8 +191,14 @@ class Patch {
   }
 
   Result<void> copy(const Operation& o) {
+    static const json::value kNull;
+    if (o.from.empty()) return misfit(o.from_text, "the whole object cannot be copied");
     const json::value* found = locate(root_, o.from, o.from.size());
-    if (found == nullptr) return misfit(o.from_text, "does not exist");
+    if (found == nullptr) {  // a member that is not there is null
+      const json::value* parent = locate(root_, o.from, o.from.size() - 1);
+      if (parent == nullptr || !parent->is_object()) return misfit(o.from_text, "does not exist");
+      found = &kNull;
+    }
     copied_ += json::serialize(*found).size();
     if (copied_ > limits::kRequestBodyBytes) {
       return fail(Code::kTooLarge, "the copies of the JSON patch are too large");

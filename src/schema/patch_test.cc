@@ -31,6 +31,10 @@ TEST(JsonPatch, Applies) {
        R"({"a":{},"b":{"y":1}})"},
       {"copy", R"({"a":{"x":1}})", R"([{"op":"copy","from":"/a","path":"/b"}])",
        R"({"a":{"x":1},"b":{"x":1}})"},
+      {"copy what is not there", R"({"a":{}})", R"([{"op":"copy","from":"/a/x","path":"/b"}])",
+       R"({"a":{},"b":null})"},
+      {"copy out of nothing", R"({})", R"([{"op":"copy","from":"/a/x","path":"/b"}])", nullptr},
+      {"copy the whole", R"({"a":1})", R"([{"op":"copy","from":"","path":"/b"}])", nullptr},
       {"test", R"({"a":1})", R"([{"op":"test","path":"/a","value":1}])", R"({"a":1})"},
       {"escaped names", R"({"a/b":{"c~d":1}})", R"([{"op":"remove","path":"/a~1b/c~0d"}])",
        R"({"a/b":{}})"},
@@ -221,6 +225,15 @@ TEST(StrategicMerge, SaysWhatTheRealServerSays) {
   EXPECT_EQ(error(R"({"$setElementOrder/finalizers":1})").message,
             "invalid patch format of setElementOrder list");
   EXPECT_EQ(error(R"({"$retainKeys":1})").code, Code::kBadRequest);
+  EXPECT_EQ(error(R"({"containers":[{"name":"a","$patch":"merge"}]})").message,
+            "merging lists cannot yet be specified in the patch");
+  EXPECT_EQ(error(R"({"containers":[{"name":"a"},"x"]})").message,
+            "list element types are not identical: [[] [map[name:a] x]]");
+  EXPECT_EQ(error(R"({"containers":[[1]]})").code, Code::kInvalid);
+  EXPECT_EQ(error(R"({"containers":[{"name":"c"}],"$setElementOrder/containers":[{"name":"b"}]})")
+                .message,
+            "The order in patch list:\n[map[name:c]]\n doesn't match $setElementOrder list:\n"
+            "[map[name:b]]\n");
 }
 
 }  // namespace

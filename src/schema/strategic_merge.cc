@@ -163,12 +163,52 @@ class Merger {
     json::value& target = *there;
     const json::value* order = patch.if_contains(std::string(kOrder) + std::string(key));
     SKIFF_TRY(bounded(key, target, value, order));
+    SKIFF_TRY(alike(target.get_array(), value.get_array()));
+    if (order != nullptr) SKIFF_TRY(follows(value.get_array(), *order, place.patch_merge_key));
     const json::array before = target.get_array();
     SKIFF_TRY(merge_list(place, target.get_array(), value.get_array(), depth));
     // What the patch names comes in its order, or in the one that it asks for.
     const bool ordered = order != nullptr && order->is_array();
     target = in_order(std::move(target.get_array()), before,
                       ordered ? order->get_array() : value.get_array(), place.patch_merge_key);
+    return {};
+  }
+
+  // Items of a merged list are all of one type, and no lists.
+  static Result<void> alike(const json::array& before, const json::array& patch) {
+    std::string_view type;
+    for (const json::array* list : {&before, &patch}) {
+      for (const json::value& item : *list) {
+        if (type.empty() && item.is_array()) {
+          return fail(Code::kInvalid, "lists of lists are not supported");
+        }
+        if (!type.empty() && type != json::type_name(item)) {
+          return odd(fmt::format("list element types are not identical: {}",
+                                 go_text(json::array{before, patch})));
+        }
+        type = json::type_name(item);
+      }
+    }
+    return {};
+  }
+
+  // What the patch holds must come in the order that it asks for.
+  static Result<void> follows(const json::array& patch, const json::value& order,
+                              const std::string& key) {
+    if (!order.is_array()) return bad("invalid patch format of setElementOrder list");
+    const json::array& wanted = order.get_array();
+    if (wanted.empty()) return {};
+    std::size_t at = 0;
+    for (const json::value& item : patch) {
+      if (item.is_object() && item.get_object().contains(kPatch)) continue;
+      const json::value id = identity(item, key);
+      while (at < wanted.size() && identity(wanted[at], key) != id) ++at;
+      if (at++ >= wanted.size()) {
+        return odd(
+            fmt::format("The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
+                        go_text(patch), go_text(order)));
+      }
+    }
     return {};
   }
 
@@ -195,6 +235,7 @@ class Merger {
         continue;
       }
       const std::string_view directive = json::get_string(item, {kPatch});
+      if (directive == "merge") return odd("merging lists cannot yet be specified in the patch");
       const json::value id = identity(item, key);
       if (id.is_null()) {
         if (directive == "replace") continue;

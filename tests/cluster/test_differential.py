@@ -5,6 +5,7 @@ import json
 import pathlib
 import random
 import time
+import urllib.parse
 
 import pytest
 
@@ -265,6 +266,41 @@ def test_options_of_requests(pair):
         pair.ask("DELETE", f"{maps}/options", options)
 
 
+def test_options_of_deletes(pair):
+    maps = f"/api/v1/namespaces/{NS}/configmaps"
+    for options in ({"dryRun": "x"}, {"dryRun": [5]}, {"dryRun": ["All"]}, {"dryRun": [""]}, {"preconditions": "x"}, {"preconditions": {"uid": 5}}, {"orphanDependents": "x"}, {"orphanDependents": True}, {"propagationPolicy": 5}, {"propagationPolicy": ""}, {"gracePeriodSeconds": 1.5}, {"gracePeriodSeconds": None}, {"apiVersion": "v9"}, {"apiVersion": "v9", "kind": "DeleteOptions"}, {"apiVersion": "apps/v1", "kind": "DeleteOptions"}, {"kind": 5}, {"apiVersion": "a/b/c"}, {"ignoreStoreReadErrorWithClusterBreakingPotential": True}):
+        pair.ask("DELETE", maps + "/none", options)
+        pair.ask("DELETE", maps + "?labelSelector=none", options)
+    for text in ("{", "null", " ", "5", '"x"', "{'a':1}", '{"a":1,}', "true", "{} x"):
+        pair.ask("DELETE", maps + "/none", text)
+    for q in ("dryRun=", "dryRun=x", "propagationPolicy=", "gracePeriodSeconds=", "gracePeriodSeconds=1.5", "gracePeriodSeconds=99999999999999999999", "orphanDependents=", "orphanDependents=x", "orphanDependents=false", "orphanDependents=true"):
+        pair.ask("DELETE", maps + "/none?" + q)
+        pair.ask("DELETE", maps + "?labelSelector=none&" + q)
+
+
+def test_selectors(pair):
+    ns = own_namespace(pair, "selectors")
+    maps = f"/api/v1/namespaces/{ns}/configmaps"
+    for sel in ("a,", ",a", "a in x", "a in (x", "a in (x y)", "a in (=)", "a in (x,=)", "a in (,x)", "a in ()", "!", "!a=b", "! a", "a=b c", "a=-b", "-a=b", "x/y/z=1", "a>b", "a>5", "a<", "a!", "a!!b", "a=!b", "!=a", "a==", "a notin", "in", "in in (in)", "notin=notin", "a=b,,c=d", "a b c", "(", ")", "a)", "a=)", "a in (b)c", "a in (b),", "a in (" + "x"*64 + ")", "x"*64, "a="+"x"*64, "a.b/c=d", "A_=b", "a===b", "a<>b", "<a", "a in ((b))", "a in (b,,c)"):
+        pair.ask("GET", maps + "?labelSelector=" + urllib.parse.quote(sel))
+    for sel in ("metadata.name", "=", "a==b", "metadata.name==x", "metadata.name=x,", ",metadata.name=x", "metadata.name!=x,metadata.name=y", "metadata.name=a\\,b", "metadata.name=a\\b", "metadata.name=a=b", "metadata.name=!b", "!metadata.name=b", "metadata.name"):
+        pair.ask("GET", maps + "?fieldSelector=" + urllib.parse.quote(sel))
+    for path in ("/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces", "/api/v1/services", "/api/v1/secrets", "/api/v1/events", "/apis/events.k8s.io/v1/events", "/apis/batch/v1/jobs", "/apis/batch/v1/cronjobs", "/apis/apps/v1/deployments", "/apis/certificates.k8s.io/v1/certificatesigningrequests", "/api/v1/replicationcontrollers"):
+        pair.ask("GET", path + "?fieldSelector=spec.x%3D1")
+        pair.ask("GET", path + "?fieldSelector=metadata.namespace%3Dnone1")
+
+
+def test_pages_and_versions(pair):
+    ns = own_namespace(pair, "pages")
+    maps = f"/api/v1/namespaces/{ns}/configmaps"
+    for c in ("", "e30", "e30=", "bnVsbA", "W10", "eyJ2IjoieCJ9", "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MX0", "!!!", "%20", "abc", "eyJ2Ijo1fQ"):
+        pair.ask("GET", f"{maps}?limit=1&continue={c}")
+    for q in ("limit=", "limit=1.5", "limit=99999999999999999999", "resourceVersion=1.5", "resourceVersion=99999999999999999999", "resourceVersion=+1", "resourceVersion=01", "timeoutSeconds=-1", "timeoutSeconds=", "sendInitialEvents=", "sendInitialEvents=x", "allowWatchBookmarks=x", "watch=false", "watch=0", "watch=", "resourceVersionMatch=", "resourceVersionMatch=x"):
+        pair.ask("GET", f"{maps}?labelSelector=none&timeoutSeconds=1&{q}")
+        if not q.startswith("watch"):
+            pair.ask("GET", f"{maps}?labelSelector=none&timeoutSeconds=1&watch=1&{q}")
+
+
 def test_lists_and_watches(pair):
     ns = own_namespace(pair, "lists")
     maps = f"/api/v1/namespaces/{ns}/configmaps"
@@ -380,6 +416,22 @@ def test_patches(pair):
         pair.ask("PATCH", one, patch, JSON_PATCH)
     pair.ask("PATCH", one, {"metadata": {"finalizers": None}}, MERGE)
     pair.ask("DELETE", one + "?gracePeriodSeconds=0")
+
+
+def test_patches_of_a_template(pair):
+    path = f"/apis/apps/v1/namespaces/{NS}/deployments"
+    body = new([s for s in SAMPLES if s["kind"] == "Deployment"][0], "dp")
+    body["spec"]["template"]["spec"] = {"containers": [{"name": "a", "image": "x", "ports": [{"containerPort": 80}, {"containerPort": 81, "protocol": "UDP"}], "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}, {"name": "b", "image": "y"}], "volumes": [{"name": "v", "emptyDir": {}}], "tolerations": [{"key": "k", "operator": "Exists"}], "imagePullSecrets": [{"name": "s"}]}
+    pair.ask("POST", path, body)
+
+    def t(**spec):
+        return {"spec": {"template": {"spec": spec}}}
+    for p in (t(containers=[{"name": "b", "image": "z"}, {"name": "a", "image": "w"}]), t(containers=[{"name": "c", "image": "z"}]), t(containers=[{"name": "c", "$patch": "delete"}]), t(containers=[{"$patch": "replace"}, {"name": "d", "image": "q"}]), t(containers=[{"name": "a", "env": [{"name": "C", "value": "3"}]}]), t(containers=[{"name": "a", "env": [{"name": "B", "$patch": "delete"}]}]),
+              t(containers=[{"name": "a", "ports": [{"containerPort": 82}]}]), t(volumes=[{"name": "v", "hostPath": {"path": "/x"}}]), t(volumes=[{"$retainKeys": ["name", "hostPath"], "name": "v", "hostPath": {"path": "/x"}}]), {"spec": {"strategy": {"type": "Recreate"}}}, {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}, t(tolerations=[{"key": "z", "operator": "Exists"}]), t(imagePullSecrets=[{"name": "t"}]),
+              {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "$setElementOrder/containers": [{"name": "c"}, {"name": "b"}, {"name": "a"}]}}}}, {"spec": {"template": {"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}}}}, {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "$setElementOrder/containers": [{"name": "b"}]}}}}, t(nodeSelector={"a": None}), t(containers=None), t(containers=[]), t(containers=["x"]), t(containers=[[1]]), t(containers=[{"name": "a", "$patch": "merge"}]), t(containers=[{"name": "a", "$patch": "burn"}]), t(containers=[{"name": 5, "image": "z"}]),
+              t(securityContext={"runAsUser": "x"}), t(securityContext={"runAsUser": 1.5}), t(terminationGracePeriodSeconds="5"), t(hostNetwork="yes"), t(containers=[{"name": "a", "resources": {"limits": {"cpu": 5}}}]), t(containers=[{"name": "a", "resources": {"limits": {"cpu": "x"}}}]), t(containers=[{"name": "a", "resources": {"limits": "x"}}]), t(containers=[{"name": "a", "livenessProbe": {"httpGet": {"port": {"a": 1}}}}]), {"spec": {"replicas": "3"}}, {"spec": {"replicas": 3.5}}, {"spec": {"replicas": -1}}, {"spec": {"selector": {"matchLabels": {"n": "m"}}}}):
+        pair.ask("PATCH", path + "/dp?dryRun=All", p, STRATEGIC)
+        pair.ask("PATCH", path + "/dp?dryRun=All", p, MERGE)
 
 
 POD_SPECS = [

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "apiserver/request_body.h"
 #include "apiserver/wire/body_check.h"
+#include "base/strings.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -43,9 +46,10 @@ Result<void> check_fields(const json::value& options, const Field (&fields)[n],
   for (const Field& field : fields) {
     const json::value* v = json::find(options, {field.path});
     if (v == nullptr || v->is_null() || field.fits(*v)) continue;
+    const std::string fraction = v->is_double() ? fmt::format(" {}", v->get_double()) : "";
     return unreadable(
-        fmt::format("json: cannot unmarshal {} into Go struct field DeleteOptions.{}{} of type {}",
-                    go_word(*v), parent, field.path, field.go_type));
+        fmt::format("json: cannot unmarshal {}{} into Go struct field {}{} of type {}", go_word(*v),
+                    fraction, parent, field.path, field.go_type));
   }
   return {};
 }
@@ -57,17 +61,28 @@ Result<void> check_options(const json::value& options) {
                     "unmarshal {} into Go value of type {}",
                     go_word(options), kHeadType));
   }
+  for (const std::string_view head : {"apiVersion", "kind"}) {
+    const json::value* v = json::find(options, {head});
+    if (v == nullptr || v->is_null() || v->is_string()) continue;
+    return unreadable(
+        fmt::format("couldn't get version/kind; json parse error: json: cannot "
+                    "unmarshal {} into Go struct field .{} of type string",
+                    go_word(*v), head));
+  }
+  const std::string_view given = json::get_string(options, {"apiVersion"});
+  if (std::ranges::count(given, '/') > 1) {
+    return unreadable(fmt::format("unexpected GroupVersion string: {}", given));
+  }
   const std::string_view kind = json::get_string(options, {"kind"});
   if (!kind.empty() && kind != "DeleteOptions") {
-    const std::string_view version = json::get_string(options, {"apiVersion"});
     return unreadable(
         fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme "
                     "\"pkg/runtime/scheme.go:110\"",
-                    kind, version.empty() ? kVersion : version));
+                    kind, given.empty() ? kVersion : given));
   }
-  SKIFF_TRY(check_fields(options, kFields, ""));
+  SKIFF_TRY(check_fields(options, kFields, "DeleteOptions."));
   if (const json::value* wanted = json::find(options, {"preconditions"}); wanted != nullptr) {
-    SKIFF_TRY(check_fields(*wanted, kPreconditions, "preconditions."));
+    SKIFF_TRY(check_fields(*wanted, kPreconditions, "Preconditions.preconditions."));
   }
   for (const json::value& word : json::get_array(options, {"dryRun"})) {
     if (word.is_string()) continue;
@@ -85,7 +100,11 @@ Result<json::value> parse_delete_options(const http::Request& request,
                                          const schema::Registry& registry) {
   auto body = parse_body(request, registry, "");
   if (!body && body.error().code == Code::kBadRequest) return unreadable(body.error().message);
-  if (!body || request.body.empty()) return body;
+  if (!body) return body;
+  if (body->is_null()) {
+    if (request.body.empty() || !trim(request.body).empty()) return body;
+    return unreadable("couldn't get version/kind; json parse error: unexpected end of JSON input");
+  }
   SKIFF_TRY(check_options(*body));
   return body;
 }

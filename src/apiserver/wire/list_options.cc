@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "apiserver/status.h"
+#include "apiserver/wire/body_check.h"
 #include "apiserver/wire/go_json.h"
 #include "base/base64.h"
 #include "base/strings.h"
@@ -14,6 +15,8 @@ namespace skiff::apiserver {
 namespace {
 
 constexpr std::string_view kTokenVersion = "meta.k8s.io/v1";
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::string_view kMatch = "resourceVersionMatch";
 
 void check_list(const ListOptions& options, std::vector<Cause>& causes) {
@@ -65,6 +68,24 @@ std::unexpected<Error> bad_token(std::string_view why) {
               fmt::format("invalid continue token: continue key is not valid: {}", why));
 }
 
+Result<void> check_token(const json::value& token) {
+  if (!token.is_object() && !token.is_null()) {
+    return bad_token(fmt::format(
+        "json: cannot unmarshal {} into Go value of type storage.continueToken", go_word(token)));
+  }
+  for (const auto& [field, type] : {std::pair<std::string_view, std::string_view>{"v", "string"},
+                                    {"rv", "int64"},
+                                    {"start", "string"}}) {
+    const json::value* v = json::find(token, {field});
+    if (v == nullptr || v->is_null()) continue;
+    if (type == "int64" ? v->is_int64() || v->is_uint64() : v->is_string()) continue;
+    return bad_token(
+        fmt::format("json: cannot unmarshal {} into Go struct field continueToken.{} of type {}",
+                    go_word(*v), field, type));
+  }
+  return {};
+}
+
 }  // namespace
 
 bool query_flag(const http::Url& url, std::string_view name) {
@@ -83,7 +104,7 @@ std::string not_a_number(std::string_view function, std::string_view text) {
 
 Result<std::optional<std::int64_t>> query_integer(const http::Url& url, std::string_view name) {
   const auto text = url.param(name);
-  if (!text || text->empty()) return std::optional<std::int64_t>();
+  if (!text) return std::optional<std::int64_t>();
   std::int64_t number = 0;
   const char* const end = text->data() + text->size();
   const auto read = std::from_chars(text->data(), end, number);
@@ -132,22 +153,24 @@ std::string encode_continue(const Continue& token) {
 }
 
 Result<Continue> decode_continue(std::string_view text) {
+  std::size_t bad = std::min(text.find_first_not_of(kAlphabet), text.size());
+  if (bad == text.size() && text.size() % 4 == 1) --bad;  // a lone character is no byte
   std::string standard(text);
   std::ranges::replace(standard, '-', '+');
   std::ranges::replace(standard, '_', '/');
-  std::erase(standard, '=');
   standard.append((4 - standard.size() % 4) % 4, '=');
-  const auto bytes = base64::decode(standard);
-  if (!bytes) return bad_token("illegal base64 data");
+  const auto bytes = bad < text.size() ? std::nullopt : base64::decode(standard);
+  if (!bytes) return bad_token(fmt::format("illegal base64 data at input byte {}", bad));
   const auto parsed = json::parse(*bytes);
   if (!parsed) return bad_token(go_json_error(*bytes));
+  SKIFF_TRY(check_token(*parsed));
   const std::string_view version = json::get_string(*parsed, {"v"});
   if (version != kTokenVersion) {
-    return bad_token(fmt::format("server does not recognize this encoded version \"{}\"", version));
+    return bad_token(fmt::format("server does not recognize this encoded version {}", version));
   }
   Continue token{.revision = json::get_int(*parsed, {"rv"}).value_or(0)};
   if (token.revision == 0) {
-    return bad_token("incorrect encoded start resourceVersion 0 (version meta.k8s.io/v1)");
+    return bad_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   }
   std::string_view start = json::get_string(*parsed, {"start"});
   if (start.empty()) return bad_token("encoded start key empty (version meta.k8s.io/v1)");

@@ -40,7 +40,7 @@ TEST(DeleteOptions, ThatCannotBeReadHaveNoReason) {
             "DeleteOptions.gracePeriodSeconds of type int64"},
            {R"({"preconditions":{"uid":5}})",
             "500 json: cannot unmarshal number into Go struct field "
-            "DeleteOptions.preconditions.uid of type types.UID"},
+            "Preconditions.preconditions.uid of type types.UID"},
            {R"({"dryRun":[5]})",
             "500 json: cannot unmarshal number into Go struct field DeleteOptions.dryRun of type "
             "string"},
@@ -52,6 +52,15 @@ TEST(DeleteOptions, ThatCannotBeReadHaveNoReason) {
             "500 couldn't get version/kind; json parse error: invalid character 'e' in literal "
             "true (expecting 'r')"},
            {R"({"surprise":1})", R"(404 configmaps "none" not found)"},
+           {" ", "500 couldn't get version/kind; json parse error: unexpected end of JSON input"},
+           {R"({"kind":5})",
+            "500 couldn't get version/kind; json parse error: json: cannot unmarshal number into "
+            "Go struct field .kind of type string"},
+           {R"({"apiVersion":"a/b/c"})", "500 unexpected GroupVersion string: a/b/c"},
+           {R"({"gracePeriodSeconds":1.5})",
+            "500 json: cannot unmarshal number 1.5 into Go struct field "
+            "DeleteOptions.gracePeriodSeconds of type int64"},
+           {"null", R"(404 configmaps "none" not found)"},
        }) {
     const auto answer = world.call("DELETE", kMaps + "/none", c.body);
     EXPECT_EQ(message(answer), c.message);
@@ -112,7 +121,8 @@ TEST(Warnings, AboutAGoodObjectAreForGoodObjects) {
         .call("POST", "/apis/apps/v1/namespaces/default/deployments",
               fmt::format(R"({{"metadata":{{"name":"{}"}},"spec":{{
                   "selector":{{"matchLabels":{{"a":"b"}}}},"template":{{"metadata":{{
-                  "labels":{{"a":"b"}}}},"spec":{{"containers":[{{"name":"c","image":"x"}}]}}}}}}}})",
+                  "labels":{{"a":"b"}}}},
+                  "spec":{{"containers":[{{"name":"c","image":"x"}}]}}}}}}}})",
                           name))
         .first;
   };
