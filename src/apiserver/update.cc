@@ -69,6 +69,7 @@ bool released(const ServedKind& kind, const json::value& object) {
 }
 
 Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
+  SKIFF_TRY(gate_.check_types(*request.kind, request.body));
   const Object old = txn.get(key_of(request));
   if (old == nullptr) {
     return std::unexpected(not_found(request.kind->resource(), request.name));
@@ -98,6 +99,7 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
   json::value shown = *old;
   kind.from_storage(shown);
   SKIFF_ASSIGN(json::value next, gate_.patch(kind, request.patch, shown, request.body));
+  SKIFF_TRY(gate_.check_types(kind, next));
   SKIFF_TRY(match_body(request, next));
   return replace(txn, request, *old, std::move(next));
 }
@@ -157,17 +159,21 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   SKIFF_TRY(admit(admission, outcome.warnings));
   gate_.complete(kind, next);
   const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
-  const api::Admission context{
-      .old = &old, .subresource = request.subresource, .now = admission.now, .user = &user};
+  const api::Admission context{.old = &old,
+                               .subresource = request.subresource,
+                               .now = admission.now,
+                               .user = &user,
+                               .sent = request.verb == Verb::kUpdate ? &request.body : nullptr};
   if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
-  std::vector<Cause> causes = check_metadata(kind, next);
+  std::vector<Cause> causes = check_metadata(kind, next, false);
   for (Cause& cause : check_finalizers(old, next)) causes.push_back(std::move(cause));
   for (Cause& cause : gate_.validate(kind, next, context, outcome.warnings)) {
     causes.push_back(std::move(cause));
   }
   if (!causes.empty()) {
-    return std::unexpected(invalid(resource, request.name, std::move(causes)));
+    return std::unexpected(invalid_object(kind, request.name, std::move(causes)));
   }
+  warn_of_metadata(kind, next, &old, outcome.warnings);
   SKIFF_TRY(approve(admission, outcome.warnings));
   // An answer, but no write and no event.
   if (next == old || (request.applied && same_but_times(next, old))) return outcome;

@@ -6,7 +6,6 @@
 
 #include "api/meta.h"
 #include "apiserver/status.h"
-#include "base/strings.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -26,14 +25,6 @@ std::string summary(std::string_view body) {
     for (const char c : shown) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
   }
   return body.size() > kShown ? out + " ..." : out;
-}
-
-// What Go calls a JSON value that does not fit.
-std::string_view go_word(const json::value& v) {
-  if (v.is_array()) return "array";
-  if (v.is_string()) return "string";
-  if (v.is_bool()) return "bool";
-  return v.is_object() ? "object" : "number";
 }
 
 std::string_view group_of(std::string_view api_version) {
@@ -119,14 +110,11 @@ Error unrecognized_body(std::string_view kind, std::string_view why, std::string
                              kind, why, summary(body))};
 }
 
-std::string json_syntax_error(std::string_view text, const Error& error) {
-  const std::string_view rest = trim(text);
-  if (rest.empty() || error.message.contains("incomplete")) return "unexpected end of JSON input";
-  const char first = rest.front();
-  if (std::string_view("{[\"-0123456789tfn").find(first) == std::string_view::npos) {
-    return fmt::format("invalid character '{}' looking for beginning of value", first);
-  }
-  return error.message;
+std::string_view go_word(const json::value& v) {
+  if (v.is_array()) return "array";
+  if (v.is_string()) return "string";
+  if (v.is_bool()) return "bool";
+  return v.is_object() ? "object" : "number";
 }
 
 Result<void> check_body(const KindTable& kinds, const WriteRequest& write, std::string_view raw) {
