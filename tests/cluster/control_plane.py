@@ -69,7 +69,7 @@ class ControlPlane:
                     "--cert-dir", self.folder / "certs", "--token-auth-file", self.folder / "tokens.csv",
                     "--service-account-key-file", key, "--service-account-signing-key-file", key,
                     "--service-account-issuer", "https://kubernetes.default.svc",
-                    "--service-cluster-ip-range", "10.96.0.0/16",
+                    "--service-cluster-ip-range", "10.96.0.0/16", "--allow-privileged=true",
                     "--authorization-mode", "RBAC", "--profiling=false", *self.api_options)
         self._write_kubeconfig()
         self._wait_ready()
