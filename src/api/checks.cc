@@ -52,12 +52,12 @@ void check_requirement(const json::value& r, const std::string& path, Causes& ou
                                   "not a valid selector operator"));
   }
   const std::string_view key = json::get_string(r, {"key"});
-  if (const auto bad = names::check_label_key(key)) {
-    out.push_back(schema::invalid(child(path, "key"), json::string(key), *bad));
+  for (const std::string& bad : names::check_label_key(key)) {
+    out.push_back(schema::invalid(child(path, "key"), json::string(key), bad));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (const auto bad = names::check_label_value(text_of(values[i]))) {
-      out.push_back(schema::invalid(child(child(path, "values"), i), values[i], *bad));
+    for (const std::string& bad : names::check_label_value(text_of(values[i]))) {
+      out.push_back(schema::invalid(child(child(path, "values"), i), values[i], bad));
     }
   }
 }
@@ -129,11 +129,11 @@ void check_counts(const json::value& at, std::string_view path, Path fields, Cau
 
 void check_labels(const json::object& labels, std::string_view path, Causes& out) {
   for (const auto& [key, value] : sorted(labels)) {
-    if (const auto bad = names::check_label_key(key)) {
-      out.push_back(schema::invalid(std::string(path), json::string(key), *bad));
+    for (const std::string& bad : names::check_label_key(key)) {
+      out.push_back(schema::invalid(std::string(path), json::string(key), bad));
     }
-    if (const auto bad = names::check_label_value(value)) {
-      out.push_back(schema::invalid(std::string(path), json::string(value), *bad));
+    for (const std::string& bad : names::check_label_value(value)) {
+      out.push_back(schema::invalid(std::string(path), json::string(value), bad));
     }
   }
 }
@@ -142,8 +142,8 @@ void check_annotations(const json::object& annotations, std::string_view path, C
   std::size_t bytes = 0;
   for (const auto& [key, value] : sorted(annotations)) {
     // Keys are label keys without regard to case.
-    if (const auto bad = names::check_label_key(lower(key))) {
-      out.push_back(schema::invalid(std::string(path), json::string(key), *bad));
+    for (const std::string& bad : names::check_label_key(lower(key))) {
+      out.push_back(schema::invalid(std::string(path), json::string(key), bad));
     }
     bytes += key.size() + value.size();
   }
@@ -205,8 +205,8 @@ void check_domain_path(std::string_view text, const std::string& path, Causes& o
     return;
   }
   const std::string_view host = text.substr(0, slash), rest = text.substr(slash + 1);
-  if (const auto bad = names::check_dns1123_subdomain(host)) {
-    out.push_back(schema::invalid(path, json::string(host), *bad));
+  for (const std::string& bad : names::check_dns1123_subdomain(host)) {
+    out.push_back(schema::invalid(path, json::string(host), bad));
   }
   const bool fine = std::ranges::all_of(rest, [&](char c) {
     return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -245,13 +245,14 @@ std::int64_t count(const json::value& object, Path path) {
   return json::get_int(object, path).value_or(0);
 }
 
-void warn_of_pod_names(const json::value& object, std::vector<std::string>& out) {
-  if (const auto bad = names::check_dns1123_label(name(object))) {
-    out.push_back(
-        fmt::format("metadata.name: this is used in Pod names and hostnames, which can result in "
-                    "surprising behavior; a DNS label is recommended: [{}]",
-                    *bad));
-  }
+void warn_of_pod_names(const json::value& object, std::vector<std::string>& out,
+                       std::string_view used_in) {
+  const names::Complaints bad = names::check_dns1123_label(name(object));
+  if (bad.empty()) return;
+  out.push_back(
+      fmt::format("metadata.name: this is used in {}, which can result in surprising behavior; a "
+                  "DNS label is recommended: [{}]",
+                  used_in, join(bad, " ")));
 }
 
 }  // namespace skiff::api

@@ -55,6 +55,7 @@ json::string images_cell(const json::value& pod_spec);
 std::int64_t count(const json::value& object, Path path);  // 0 where absent
 
 // "metadata.name: this is used in Pod names ...", where the name is no DNS label.
-void warn_of_pod_names(const json::value& object, std::vector<std::string>& out);
+void warn_of_pod_names(const json::value& object, std::vector<std::string>& out,
+                       std::string_view used_in = "Pod names and hostnames");
 
 }  // namespace skiff::api

@@ -204,6 +204,8 @@ TEST(Rbac, Rules) {
   EXPECT_EQ(complaints("ClusterRoleBinding", good), Lines{});
   EXPECT_EQ(json::get_string(defaulted("ClusterRoleBinding", good), {"roleRef", "apiGroup"}),
             "rbac.authorization.k8s.io");
+  EXPECT_EQ(json::get_string(defaulted("ClusterRoleBinding", "{}"), {"roleRef", "apiGroup"}),
+            "rbac.authorization.k8s.io");
   EXPECT_EQ(complaints("ClusterRoleBinding", R"({"roleRef":{"kind":"Role"},
     "subjects":[{"kind":"ServiceAccount","name":"s"},{"kind":"Robot"}]})"),
             (Lines{R"(roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole")",

@@ -49,6 +49,9 @@ struct Admission {
   std::string_view subresource = {};
   std::string_view now = {};          // as metav1.Time
   const json::value* user = nullptr;  // username, uid and groups of who asks
+  // The object as the client sent it, where it sent one whole: an empty list that the object has
+  // lost is still there.
+  const json::value* sent = nullptr;
 };
 
 // A path below an object, as discovery lists it.

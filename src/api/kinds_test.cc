@@ -62,8 +62,8 @@ TEST(BuiltinDefinitions, FindTypos) {
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","nme":1},
           "spec":{"containers":[{"name":"c","imagee":"x","env":[{"name":"A","valu":"1"}]}]}})");
   EXPECT_EQ(schema::prune(registry(), *registry().find("io.k8s.api.core.v1.Pod"), pod),
-            (std::vector<std::string>{"metadata.nme", "spec.containers[0].env[0].valu",
-                                      "spec.containers[0].imagee"}));
+            (std::vector<std::string>{"metadata.nme", "spec.containers[0].imagee",
+                                      "spec.containers[0].env[0].valu"}));
 }
 
 TEST(BuiltinKinds, AreWhole) {

@@ -51,8 +51,8 @@ bool Rules::needs(const json::value& at, std::string_view path, std::string_view
   return false;
 }
 
-void Rules::called(std::string path, std::string_view text, const names::Complaint& complaint) {
-  if (complaint) say(schema::invalid(std::move(path), json::string(text), *complaint));
+void Rules::called(std::string path, std::string_view text, const names::Complaints& complaints) {
+  for (const std::string& one : complaints) say(schema::invalid(path, json::string(text), one));
 }
 
 void Rules::one_of(std::string path, std::string_view text,

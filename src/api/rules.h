@@ -29,8 +29,8 @@ class Rules {
   // Text that must be there. True where it is.
   bool needs(const json::value& at, std::string_view path, std::string_view field,
              std::string_view detail = {});
-  // What the text may be called; the complaint is one of base/names.h.
-  void called(std::string path, std::string_view text, const names::Complaint& complaint);
+  // What the text may be called; the complaints are of base/names.h.
+  void called(std::string path, std::string_view text, const names::Complaints& complaints);
   // One of the allowed words. An absent or empty field is none of them.
   void one_of(std::string path, std::string_view text, const std::vector<std::string>& allowed);
   // The same where it may be absent.

@@ -35,6 +35,12 @@ Result<void> check_namespace(Transaction& txn, const WriteRequest& request, std:
   return std::unexpected(std::move(error));
 }
 
+// Nothing new has a revision; what is no number is none.
+Result<void> check_unwritten(const json::value& object) {
+  if (api::revision(object) == 0) return {};
+  return fail(Code::kUnknown, "resourceVersion should not be set on objects to be created");
+}
+
 }  // namespace
 
 Result<void> Writes::choose_name(Transaction& txn, const WriteRequest& request,
@@ -70,10 +76,8 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
     return std::unexpected(method_not_allowed());
   }
   json::value object = request.body;
+  SKIFF_TRY(gate_.check_types(kind, object));
   SKIFF_TRY(match_body(request, object));
-  if (!api::resource_version(object).empty()) {
-    return fail(Code::kBadRequest, "resourceVersion should not be set on objects to be created");
-  }
   if (kind.resource().namespaced) {
     SKIFF_TRY(check_namespace(txn, request, api::name(object)));
   }
@@ -107,19 +111,21 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   SKIFF_TRY(admit(admission, txn.warnings));
   gate_.complete(kind, object);
   const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
-  const api::Admission context{.now = now, .user = &user};
+  const api::Admission context{.now = now, .user = &user, .sent = &request.body};
+  // Before labels are made of a name that may be bad.
+  std::vector<Cause> causes = check_metadata(kind, object, true);
   if (kind.kind.prepare != nullptr) kind.kind.prepare(object, context);
-
-  std::vector<Cause> causes = check_metadata(kind, object);
   std::ranges::move(broken, std::back_inserter(causes));
   std::vector<std::string> hints;
   for (Cause& cause : gate_.validate(kind, object, context, hints))
     causes.push_back(std::move(cause));
   const std::string name(api::name(object));
-  if (!causes.empty()) return std::unexpected(invalid(kind.resource(), name, std::move(causes)));
+  if (!causes.empty()) return std::unexpected(invalid_object(kind, name, std::move(causes)));
   txn.warnings.insert(txn.warnings.end(), hints.begin(), hints.end());
+  warn_of_metadata(kind, object, nullptr, txn.warnings);
 
   SKIFF_TRY(approve(admission, txn.warnings));
+  if (!request.dry_run) SKIFF_TRY(check_unwritten(object));
   outcome.key = {.resource = kind.storage_key(), .ns = request.ns, .name = name};
   txn.put(outcome.key, std::move(object));
   if (hooks_.created) hooks_.created(txn, request, *txn.get(outcome.key));

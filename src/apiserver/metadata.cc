@@ -1,103 +1,154 @@
 // The rules of metadata that hold for every kind.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
+#include "api/checks.h"
 #include "api/meta.h"
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
-#include "base/limits.h"
 #include "base/names.h"
 
 namespace skiff::apiserver {
 namespace {
 
-names::Complaint check_name(const ServedKind& kind, std::string_view name) {
+constexpr std::string_view kOrphan = "orphan";
+constexpr std::string_view kForeground = "foregroundDeletion";
+
+names::Complaints check_name(const ServedKind& kind, std::string_view name) {
   const std::string key = kind.resource().key();
   if (key == "namespaces" || key == "statefulsets.apps") return names::check_dns1123_label(name);
   if (key == "services") return names::check_dns1035_label(name);
+  // system:node-reader, v1. and the like: whatever can stand in a path.
   if (kind.resource().group == "rbac.authorization.k8s.io" ||
       key == "apiservices.apiregistration.k8s.io") {
-    // system:node-reader, v1. and the like: whatever can stand in a path.
-    if (name == "." || name == ".." || name.find_first_of("/%") != std::string_view::npos) {
-      return "may not be '.' or '..' or contain '/' or '%'";
-    }
-    return {};
+    return names::check_path_segment(name);
   }
   return names::check_dns1123_subdomain(name);
 }
 
-void check_labels(const json::object& labels, std::vector<Cause>& causes) {
-  for (const auto& [key, value] : labels) {
-    if (auto why = names::check_label_key(key)) {
-      causes.push_back(invalid_value("metadata.labels", json::string(key), *why));
+// What is left of generateName once something stands behind it.
+std::string finished(std::string_view prefix) {
+  std::string name(prefix);
+  if (name.size() > 1 && name.ends_with('-')) name.back() = 'a';
+  return name;
+}
+
+void check_names(const ServedKind& kind, const json::value& object, std::vector<Cause>& causes) {
+  const std::string_view prefix = json::get_string(object, {"metadata", "generateName"});
+  if (!prefix.empty()) {
+    for (const std::string& bad : check_name(kind, finished(prefix))) {
+      causes.push_back(invalid_value("metadata.generateName", json::string(prefix), bad));
     }
-    if (!value.is_string()) {
-      causes.push_back(invalid_value("metadata.labels", value, "must be a string"));
-    } else if (auto bad = names::check_label_value(json::view(value.get_string()))) {
-      causes.push_back(invalid_value("metadata.labels", value, *bad));
-    }
+  }
+  const std::string_view name = api::name(object);
+  for (const std::string& bad : check_name(kind, name)) {
+    causes.push_back(invalid_value("metadata.name", json::string(name), bad));
   }
 }
 
-void check_annotations(const json::object& annotations, std::vector<Cause>& causes) {
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : annotations) {
-    // Annotation keys are label keys without regard to case.
-    if (auto why = names::check_label_key(key)) {
-      causes.push_back(invalid_value("metadata.annotations", json::string(key), *why));
-    }
-    if (!value.is_string()) {
-      causes.push_back(invalid_value("metadata.annotations", value, "must be a string"));
-    } else {
-      bytes += key.size() + value.get_string().size();
-    }
+void check_owner(const json::value& owner, std::vector<Cause>& causes) {
+  constexpr std::string_view kPath = "metadata.ownerReferences";
+  const std::string_view version = json::get_string(owner, {"apiVersion"});
+  if (version.empty() || version.ends_with('/')) {
+    causes.push_back(invalid_value(fmt::format("{}.apiVersion", kPath), json::string(version),
+                                   "version must not be empty"));
   }
-  if (bytes > limits::kAnnotationBytes) {
-    causes.push_back({.field = "metadata.annotations",
-                      .reason = "FieldValueTooLong",
-                      .message = fmt::format("Too long: may not be more than {} bytes",
-                                             limits::kAnnotationBytes)});
+  for (const std::string_view field : {"kind", "name", "uid"}) {
+    if (!json::get_string(owner, {field}).empty()) continue;
+    causes.push_back(invalid_value(fmt::format("{}.{}", kPath, field), "", "must not be empty"));
+  }
+  if (version == "v1" && json::get_string(owner, {"kind"}) == "Event") {
+    causes.push_back(invalid_value(std::string(kPath), owner,
+                                   "/v1, Kind=Event is disallowed from being an owner"));
   }
 }
 
 void check_owners(const json::array& owners, std::vector<Cause>& causes) {
-  int controllers = 0;
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    for (std::string_view field : {"apiVersion", "kind", "name", "uid"}) {
-      if (!json::get_string(owners[i], {field}).empty()) continue;
-      causes.push_back(required(fmt::format("metadata.ownerReferences[{}].{}", i, field)));
+  std::string controller;
+  for (const json::value& owner : owners) {
+    check_owner(owner, causes);
+    if (!json::get_bool(owner, {"controller"}).value_or(false)) continue;
+    const std::string who =
+        fmt::format("{}/{}", json::get_string(owner, {"kind"}), json::get_string(owner, {"name"}));
+    if (controller.empty()) {
+      controller = who;
+      continue;
     }
-    if (json::get_bool(owners[i], {"controller"}).value_or(false)) ++controllers;
+    causes.push_back(
+        invalid_value("metadata.ownerReferences", json::value(owners),
+                      fmt::format("Only one reference can have Controller set to true. Found "
+                                  "\"true\" in references for {} and {}",
+                                  controller, who)));
   }
-  if (controllers > 1) {
-    causes.push_back(invalid_value("metadata.ownerReferences", json::value(owners),
-                                   "Only one reference can have Controller set to true"));
+}
+
+// Custom kinds, and the few built-in ones that are not of Kubernetes' own repository, are only
+// warned of a finalizer that says nothing about whose it is.
+bool wants_qualified(const ServedKind& kind) {
+  const std::string& group = kind.resource().group;
+  return !kind.custom && group != "apiextensions.k8s.io" && group != "admissionregistration.k8s.io";
+}
+
+bool stands_alone(std::string_view finalizer) {
+  return !finalizer.contains('/') && finalizer != kOrphan && finalizer != kForeground &&
+         finalizer != "kubernetes";
+}
+
+void check_finalizers(const ServedKind& kind, const json::array& list, bool created,
+                      std::vector<Cause>& causes) {
+  const std::vector<std::string> finalizers = json::strings(list);
+  if (created) {
+    for (const std::string& finalizer : finalizers) {
+      for (const std::string& bad : names::check_label_key(finalizer)) {
+        causes.push_back(invalid_value("metadata.finalizers", json::string(finalizer), bad));
+      }
+    }
+    if (std::ranges::count(finalizers, kOrphan) > 0 &&
+        std::ranges::count(finalizers, kForeground) > 0) {
+      causes.push_back(invalid_value(
+          "metadata.finalizers", json::value(list),
+          fmt::format("finalizer {} and {} cannot be both set", kOrphan, kForeground)));
+    }
+  }
+  if (!wants_qualified(kind)) return;
+  for (std::size_t i = 0; i < finalizers.size(); ++i) {
+    if (!stands_alone(finalizers[i])) continue;
+    causes.push_back(
+        invalid_value(fmt::format("metadata.finalizers[{}]", i), json::string(finalizers[i]),
+                      "name is neither a standard finalizer name nor is it fully qualified"));
   }
 }
 
 }  // namespace
 
-std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object) {
+std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object, bool created) {
   std::vector<Cause> causes;
-  const std::string_view name = api::name(object);
-  if (auto why = check_name(kind, name)) {
-    causes.push_back(invalid_value("metadata.name", json::string(name), *why));
-  }
-  for (std::string_view map : {"labels", "annotations"}) {
-    const json::value* found = json::find(object, {"metadata", map});
-    if (found != nullptr && !found->is_object() && !found->is_null()) {
-      causes.push_back(invalid_value(fmt::format("metadata.{}", map), *found, "must be an object"));
-    }
-  }
-  check_labels(json::get_object(object, {"metadata", "labels"}), causes);
-  check_annotations(json::get_object(object, {"metadata", "annotations"}), causes);
+  if (created) check_names(kind, object, causes);
+  api::check_labels(json::get_object(object, {"metadata", "labels"}), "metadata.labels", causes);
+  api::check_annotations(json::get_object(object, {"metadata", "annotations"}),
+                         "metadata.annotations", causes);
   check_owners(json::get_array(object, {"metadata", "ownerReferences"}), causes);
-  for (const json::value& finalizer : json::get_array(object, {"metadata", "finalizers"})) {
-    const auto why = finalizer.is_string()
-                         ? names::check_label_key(json::view(finalizer.get_string()))
-                         : names::Complaint("must be a string");
-    if (why) causes.push_back(invalid_value("metadata.finalizers", finalizer, *why));
-  }
+  check_finalizers(kind, json::get_array(object, {"metadata", "finalizers"}), created, causes);
   return causes;
+}
+
+void warn_of_metadata(const ServedKind& kind, const json::value& object, const json::value* old,
+                      std::vector<std::string>& warnings) {
+  if (!kind.custom) return;
+  const auto finalizers = [](const json::value& of) {
+    return json::strings(json::get_array(of, {"metadata", "finalizers"}));
+  };
+  const auto known = old == nullptr ? std::vector<std::string>() : finalizers(*old);
+  const auto given = finalizers(object);
+  for (const std::string& finalizer : std::set<std::string>(given.begin(), given.end())) {
+    if (!stands_alone(finalizer) || std::ranges::count(known, finalizer) > 0) continue;
+    warnings.push_back(
+        fmt::format("metadata.finalizers: \"{}\": prefer a domain-qualified finalizer name {}to "
+                    "avoid accidental conflicts with other finalizer writers",
+                    finalizer, finalizer.contains('.') ? "including a path (/) " : ""));
+  }
 }
 
 }  // namespace skiff::apiserver

@@ -6,6 +6,7 @@
 
 #include "apiserver/status.h"
 #include "apiserver/wire/body_check.h"
+#include "apiserver/wire/json_syntax.h"
 #include "apiserver/wire/list_options.h"
 #include "apiserver/wire/protobuf.h"
 #include "base/limits.h"
@@ -29,12 +30,6 @@ std::string_view first_characters(std::string_view utf8, std::size_t count) {
   std::size_t end = 0;
   while (end < utf8.size() && (!starts_character(utf8[end]) || count-- > 0)) ++end;
   return utf8.substr(0, end);
-}
-
-Result<void> check_size(const http::Request& request) {
-  if (request.body.size() <= limits::kRequestBodyBytes) return {};
-  return fail(Code::kTooLarge,
-              fmt::format("Request entity too large: limit is {}", limits::kRequestBodyBytes));
 }
 
 // ?dryRun= may be given several times, as a list in a body.
@@ -132,13 +127,25 @@ std::vector<Cause> check_propagation(const json::value& options) {
 
 }  // namespace
 
+Result<void> check_size(const http::Request& request) {
+  if (request.body.size() <= limits::kRequestBodyBytes) return {};
+  return fail(Code::kTooLarge,
+              fmt::format("Request entity too large: limit is {}", limits::kRequestBodyBytes));
+}
+
+Result<json::value> parse_json(std::string_view text) {
+  auto parsed = json::parse(text);
+  if (parsed || !json_syntax_error(text).empty()) return parsed;
+  return json::parse(json::with_replacements(text));
+}
+
 std::string media_type(const http::Request& request) {
   const std::string_view whole = http::header(request.headers, "Content-Type");
   return lower(trim(whole.substr(0, whole.find(';'))));
 }
 
 Result<json::value> parse_body(const http::Request& request, const schema::Registry& registry,
-                               std::string_view kind) {
+                               std::string_view kind, std::vector<std::string>& doubled) {
   SKIFF_TRY(check_size(request));
   const auto refuse = [&](std::string_view why) -> Result<json::value> {
     if (kind.empty()) return fail(Code::kBadRequest, std::string(why));
@@ -154,14 +161,19 @@ Result<json::value> parse_body(const http::Request& request, const schema::Regis
     return decoded;
   }
   if (type == "application/yaml" || type.ends_with("+yaml")) {
-    auto parsed = yaml::parse(request.body);
+    auto parsed = yaml::parse_lenient(request.body, doubled);
     return parsed ? std::move(parsed) : refuse(parsed.error().message);
   }
-  if (type.empty() || type == "application/json" || type.ends_with("-patch+json")) {
-    auto parsed = json::parse(request.body);
+  if (type.empty() || type == "application/json") {
+    auto parsed = parse_json(request.body);
     if (parsed) return parsed;
-    return refuse(fmt::format("couldn't get version/kind; json parse error: {}",
-                              json_syntax_error(request.body, parsed.error())));
+    const std::string why = json_syntax_error(request.body);
+    if (!why.empty()) {
+      return refuse(fmt::format("couldn't get version/kind; json parse error: {}", why));
+    }
+    return fail(Code::kBadRequest,
+                fmt::format("the body cannot be handled as a {}: {}",
+                            kind.empty() ? "DeleteOptions" : kind, parsed.error().message));
   }
   return fail(Code::kUnsupportedMediaType,
               fmt::format("the body of the request was in an unknown format - accepted media types "
@@ -237,6 +249,15 @@ Result<void> read_delete_options(const json::value& body, const http::Url& url,
     request.resource_version = version;
   }
   return {};
+}
+
+void warn_first(const std::string& warning, http::Response& response) {
+  const auto said =
+      std::ranges::find(response.headers, "Warning", &http::Headers::value_type::first);
+  std::vector<http::Headers::value_type> others(said, response.headers.end());
+  response.headers.erase(said, response.headers.end());
+  add_warnings({warning}, response);
+  response.headers.insert(response.headers.end(), others.begin(), others.end());
 }
 
 void add_warnings(const std::vector<std::string>& warnings, http::Response& response) {

@@ -221,7 +221,7 @@ Result<Outcome> Writes::scale(Transaction& txn, const WriteRequest& request) {
   }
   SKIFF_TRY(match_body(as_scale, scale));
   SKIFF_TRY(check_unknown(as_scale, scale, txn.warnings));
-  SKIFF_TRY(gate_.check(scale_kind(), scale));
+  SKIFF_TRY(gate_.check_types(scale_kind(), scale));
   const auto wanted = json::get_int(scale, {"spec", "replicas"});
   if (!kind.custom && wanted.value_or(0) < 0) {
     return std::unexpected(
@@ -241,6 +241,7 @@ Result<Outcome> Writes::scale(Transaction& txn, const WriteRequest& request) {
   metadata["resourceVersion"] = json::string(api::resource_version(scale));
   WriteRequest as_object = request;
   as_object.duplicated.clear();
+  as_object.text = {};
   as_object.validation = FieldValidation::kIgnore;
   SKIFF_ASSIGN(Outcome outcome, replace(txn, as_object, *old, std::move(next)));
   outcome.scale_of = &kind;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "api/builtin.h"
@@ -36,6 +38,42 @@ void collect_references(const json::value& at, std::vector<std::string>& out) {
   }
 }
 
+// Of every kind the server knows what metadata is made of.
+const schema::Schema& metadata_place() {
+  static const schema::Schema kPlace{.ref = std::string(api::kObjectMeta)};
+  return kPlace;
+}
+
+// The value at spec.template.metadata.labels or spec.ports[0].name; null where there is none.
+const json::value* at_path(const json::value& object, std::string_view path) {
+  const json::value* at = &object;
+  while (at != nullptr && !path.empty()) {
+    const std::size_t end = std::min(path.find_first_of(".["), path.size());
+    if (end > 0) at = json::find(*at, {path.substr(0, end)});
+    path.remove_prefix(end);
+    if (path.starts_with('.')) path.remove_prefix(1);
+    if (at == nullptr || !path.starts_with('[')) continue;
+    std::size_t index = 0;
+    const auto [rest, error] = std::from_chars(path.data() + 1, path.data() + path.size(), index);
+    const json::array* list = at->if_array();
+    const bool fine = error == std::errc{} && rest != path.data() + path.size() && *rest == ']';
+    at = fine && list != nullptr && index < list->size() ? &(*list)[index] : nullptr;
+    path.remove_prefix(std::min(path.find(']'), path.size() - 1) + 1);
+    if (path.starts_with('.')) path.remove_prefix(1);
+  }
+  return at;
+}
+
+// An empty list or map is lost when an object is read, but Go tells one from none in a sentence.
+void show_as_sent(const json::value& sent, Cause& cause) {
+  constexpr std::string_view kNothing = " value: null";
+  const std::size_t at = cause.message.find(kNothing);
+  if (at == cause.message.npos || at > std::string_view("Unsupported").size()) return;
+  const json::value* given = at_path(sent, cause.field);
+  if (given == nullptr || (!given->is_object() && !given->is_array())) return;
+  cause.message.replace(at + kNothing.size() - 4, 4, given->is_object() ? "{}" : "[]");
+}
+
 // io.example.sea.v1.Boat for Boat of sea.example.io/v1: group turned around, as Kubernetes names
 // the schemas of custom kinds.
 std::string custom_name(const api::Resource& r) {
@@ -65,9 +103,7 @@ void SchemaGate::set_defaults(const ServedKind& kind, json::value& object) const
   if (schema && schema->builtin) {
     schema::normalize(registry_, *schema, object);
   } else if (json::object* root = object.if_object(); root && root->contains("metadata")) {
-    // Of other kinds the server knows what metadata is made of.
-    static const schema::Schema kMetadata{.ref = std::string(api::kObjectMeta)};
-    schema::normalize(registry_, kMetadata, root->at("metadata"));
+    schema::normalize(registry_, metadata_place(), root->at("metadata"));
   }
   if (schema) schema::apply_defaults(registry_, *schema, object);
   if (kind.kind.set_defaults != nullptr) kind.kind.set_defaults(object);
@@ -82,7 +118,7 @@ void SchemaGate::complete(const ServedKind& kind, json::value& object) const {
 
 void SchemaGate::complete_view(const ServedKind& kind, json::value& object) const {
   if (const schema::SchemaPtr schema = schema_of(kind)) {
-    schema::complete(registry_, *schema, object);
+    schema::complete(registry_, *schema, object, schema::Empty::kStays);
   }
 }
 
@@ -99,9 +135,21 @@ const json::value& SchemaGate::blank(const ServedKind& kind) const {
   return at->second;
 }
 
+Result<void> SchemaGate::check_types(const ServedKind& kind, const json::value& object) const {
+  const schema::SchemaPtr schema = schema_of(kind);
+  const api::Resource& r = kind.resource();
+  if (schema && schema->builtin) {
+    return schema::check_object(registry_, *schema, object, r.kind, r.group, r.version);
+  }
+  const json::value* metadata = json::find(object, {"metadata"});
+  if (metadata == nullptr) return {};
+  return schema::check_object(registry_, metadata_place(), *metadata, r.kind, r.group, r.version,
+                              "metadata");
+}
+
 Result<void> SchemaGate::check(const ServedKind& kind, const json::value& object) const {
   const schema::SchemaPtr schema = schema_of(kind);
-  if (!schema) return {};
+  if (!schema || schema->builtin) return {};
   const api::Resource& r = kind.resource();
   return schema::check_object(registry_, *schema, object, r.kind, r.group, r.version);
 }
@@ -123,6 +171,9 @@ std::vector<Cause> SchemaGate::validate(const ServedKind& kind, const json::valu
                                         std::vector<std::string>& warnings) const {
   std::vector<Cause> causes;
   if (kind.kind.validate != nullptr) causes = kind.kind.validate(object, context);
+  if (context.sent != nullptr) {
+    for (Cause& cause : causes) show_as_sent(*context.sent, cause);
+  }
   if (causes.empty() && kind.kind.warnings != nullptr) {
     for (std::string& warning : kind.kind.warnings(object, context)) {
       warnings.push_back(std::move(warning));

@@ -33,7 +33,9 @@ class SchemaGate {
   // The last change before validation, in the version the object is kept in: as a Go server writes
   // it. What is kept and what is new can then be compared.
   void complete(const ServedKind& kind, json::value& object) const;
-  // By the schema: 400 where a built-in kind cannot be decoded, 422 where a rule is broken.
+  // 400 where a Go server could not decode it: all of a built-in kind, the metadata of any.
+  Result<void> check_types(const ServedKind& kind, const json::value& object) const;
+  // 422 where a rule of the schema of another kind is broken.
   Result<void> check(const ServedKind& kind, const json::value& object) const;
   // The same for an object of a custom kind, in the version of the request, with what is wrong
   // given to be told together with what metadata lacks.

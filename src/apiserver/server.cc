@@ -195,7 +195,7 @@ http::Response Server::answer_resource(const http::Request& request, const http:
   const ServedKind* kind = table->find(route.group, route.version, route.plural);
   if (auto refused = refuse_route(*table, kind, route, request)) return std::move(*refused);
   http::Response response = answer_kind(request, url, route, identity, table, *kind);
-  if (!kind->kind.deprecation.empty()) add_warnings({kind->kind.deprecation}, response);
+  if (!kind->kind.deprecation.empty()) warn_first(kind->kind.deprecation, response);
   return response;
 }
 

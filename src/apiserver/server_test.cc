@@ -82,7 +82,7 @@ TEST(Create, RefusesWithTheRealSentence) {
       {"no body", "/api/v1/namespaces/default/configmaps", "", 400,
        "json parse error: unexpected end of JSON input (<empty>)"},
       {"a resourceVersion", "/api/v1/namespaces/default/configmaps",
-       R"({"metadata":{"name":"a","resourceVersion":"3"}})", 400,
+       R"({"metadata":{"name":"a","resourceVersion":"3"}})", 500,
        "resourceVersion should not be set on objects to be created"},
   };
   for (const BadCreate& c : cases) {

@@ -11,6 +11,7 @@
 #include "apiserver/wire/body_check.h"
 #include "apiserver/wire/delete_options.h"
 #include "apiserver/wire/list_options.h"
+#include "apiserver/wire/patch_body.h"
 #include "base/strings.h"
 #include "schema/prune.h"
 
@@ -97,6 +98,22 @@ std::string default_manager(const http::Request& request) {
   return name.empty() ? "unknown" : std::string(name.substr(0, kManagerBytes));
 }
 
+// What the text gives twice: of a built-in kind both are read, of any other the last.
+Result<void> read_doubled(const http::Request& request, const std::vector<std::string>& in_yaml,
+                          WriteRequest& write) {
+  if (write.body.is_null()) write.body.emplace_object();
+  if (!in_yaml.empty()) {
+    write.duplicated = {"yaml: unmarshal errors:\n  " + join(in_yaml, "\n  ")};
+    return {};
+  }
+  if (!trim(request.body).starts_with('{')) return {};
+  write.duplicated = schema::duplicate_fields(request.body);
+  if (write.duplicated.empty() || write.kind->custom) return {};
+  write.text = request.body;
+  SKIFF_ASSIGN(write.body, json::parse_joining(json::with_replacements(request.body)));
+  return {};
+}
+
 json::value answer_value(const ServedKind& kind, const Transaction& txn, const Outcome& outcome) {
   if (outcome.answer && api::kind(*outcome.answer) != kind.resource().kind) return *outcome.answer;
   const store::EntryPtr entry = outcome.answer ? nullptr : txn.result(outcome.key);
@@ -135,6 +152,8 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
       SKIFF_TRY(read_apply_body(request, write));
       return write;
     }
+    SKIFF_ASSIGN(write.body, parse_patch(request, write.patch));
+    return write;
   }
   if (deletes) {
     SKIFF_ASSIGN(const json::value options,
@@ -142,15 +161,11 @@ Result<WriteRequest> Server::read_write(const http::Request& request, const http
     SKIFF_TRY(read_delete_options(options, url, write));
     return write;
   }
-  const bool object = route.verb != Verb::kPatch;
-  SKIFF_ASSIGN(json::value body, parse_body(request, writes_.gate().registry(),
-                                            object ? kind.resource().kind : std::string()));
-  if (body.is_null() && !object) return fail(Code::kBadRequest, "the request needs a body");
-  if (object && trim(request.body).starts_with('{')) {
-    write.duplicated = schema::duplicate_fields(request.body);
-  }
-  write.body = std::move(body);
-  if (object && (route.subresource.empty() || route.subresource == "status")) {
+  std::vector<std::string> doubled;
+  SKIFF_ASSIGN(write.body,
+               parse_body(request, writes_.gate().registry(), kind.resource().kind, doubled));
+  SKIFF_TRY(read_doubled(request, doubled, write));
+  if (route.subresource.empty() || route.subresource == "status") {
     SKIFF_TRY(check_body(*kinds(), write, request.body));
   }
   return write;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "schema/causes.h"
+
 namespace skiff::apiserver {
 namespace {
 
@@ -115,19 +117,14 @@ Error forbidden(const api::Resource& resource, std::string_view name, std::strin
 }
 
 Error invalid(const api::Resource& resource, std::string_view name, std::vector<Cause> causes) {
-  std::string list;
-  for (const Cause& cause : causes) {
-    if (!list.empty()) list += ", ";
-    list += cause.field.empty() ? cause.message : cause.field + ": " + cause.message;
-  }
-  if (causes.size() > 1) list = "[" + list + "]";
-  const std::string kind =
-      resource.group.empty() ? resource.kind : resource.kind + "." + resource.group;
-  Error error = about(Code::kInvalid, resource, name,
-                      fmt::format("{} \"{}\" is invalid: {}", kind, name, list));
-  error.resource = resource.kind;
-  error.causes = std::move(causes);
-  return error;
+  return schema::invalid_error(resource.kind, resource.group, name, std::move(causes));
+}
+
+Error invalid_object(const ServedKind& kind, std::string_view name, std::vector<Cause> causes) {
+  api::Resource resource = kind.resource();
+  // What is kept as another group's is judged as that.
+  if (kind.kind.kept_in_group) resource.group = *kind.kind.kept_in_group;
+  return invalid(resource, name, std::move(causes));
 }
 
 Error method_not_allowed() {

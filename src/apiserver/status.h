@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/kind.h"
+#include "apiserver/kinds.h"
 #include "base/http.h"
 #include "base/json.h"
 #include "base/result.h"
@@ -29,6 +30,8 @@ Error conflict(const api::Resource& resource, std::string_view name, std::string
 Error modified(const api::Resource& resource, std::string_view name);
 Error forbidden(const api::Resource& resource, std::string_view name, std::string_view why);
 Error invalid(const api::Resource& resource, std::string_view name, std::vector<Cause> causes);
+// The same about an object of a kind that may be kept as another group's.
+Error invalid_object(const ServedKind& kind, std::string_view name, std::vector<Cause> causes);
 Error method_not_allowed();
 // About the query of a request: CreateOptions.meta.k8s.io "" is invalid.
 Error invalid_options(std::string_view kind, std::vector<Cause> causes);

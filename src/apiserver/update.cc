@@ -69,6 +69,7 @@ bool released(const ServedKind& kind, const json::value& object) {
 }
 
 Result<Outcome> Writes::update(Transaction& txn, const WriteRequest& request) {
+  SKIFF_TRY(gate_.check_types(*request.kind, request.body));
   const Object old = txn.get(key_of(request));
   if (old == nullptr) {
     return std::unexpected(not_found(request.kind->resource(), request.name));
@@ -106,6 +107,7 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
                     "be provided",
                     request.name));
   }
+  SKIFF_TRY(gate_.check_types(kind, next));
   SKIFF_TRY(match_body(request, next));
   return replace(txn, request, *old, std::move(next));
 }
@@ -167,10 +169,13 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   SKIFF_TRY(admit(admission, txn.warnings));
   gate_.complete(kind, next);
   const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
-  const api::Admission context{
-      .old = &old, .subresource = request.subresource, .now = admission.now, .user = &user};
+  const api::Admission context{.old = &old,
+                               .subresource = request.subresource,
+                               .now = admission.now,
+                               .user = &user,
+                               .sent = request.verb == Verb::kUpdate ? &request.body : nullptr};
   if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
-  const std::vector<Cause> metadata = check_metadata(kind, next);
+  const std::vector<Cause> metadata = check_metadata(kind, next, false);
   const std::vector<Cause> changes = check_finalizers(old, next);
   std::vector<std::string> hints;
   std::vector<Cause> own = std::move(broken);
@@ -179,6 +184,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
     return std::unexpected(invalid_update(request, metadata, changes, own));
   }
   txn.warnings.insert(txn.warnings.end(), hints.begin(), hints.end());
+  warn_of_metadata(kind, next, &old, txn.warnings);
   SKIFF_TRY(approve(admission, txn.warnings));
   // An answer, but no write and no event.
   if ((next == old && !changed) || (request.applied && same_but_times(next, old))) return outcome;

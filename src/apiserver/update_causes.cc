@@ -53,7 +53,7 @@ Error invalid_update(const WriteRequest& request, const std::vector<Cause>& meta
   const std::string key = request.kind->resource().key();
   if (std::ranges::count(kJudgedAnew, key) > 0) add(of_object);
   add(own);
-  Error error = invalid(request.kind->resource(), request.name, each_once(all));
+  Error error = invalid_object(*request.kind, request.name, each_once(all));
   error.causes = std::move(all);
   return error;
 }

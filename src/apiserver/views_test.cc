@@ -79,7 +79,7 @@ TEST_F(Views, EachViewHasItsOwnRules) {
       "POST", new_path(), R"({"metadata":{"name":"e"},"regarding":{"namespace":"default"}})");
   EXPECT_EQ(code, 422);
   EXPECT_EQ(json::get_string(answer, {"message"}),
-            R"(Event.events.k8s.io "e" is invalid: [eventTime: Required value, type: Invalid )"
+            R"(Event "e" is invalid: [eventTime: Required value, type: Invalid )"
             R"(value: "": has invalid value: ])");
   ASSERT_EQ(world.call("POST", new_path(), new_event("f")).first, 201);
   std::string other = new_event("f");
@@ -87,7 +87,7 @@ TEST_F(Views, EachViewHasItsOwnRules) {
   const auto [second, refused] = world.call("PUT", new_path("/f"), other);
   EXPECT_EQ(second, 422);
   EXPECT_EQ(json::get_string(refused, {"message"}),
-            R"(Event.events.k8s.io "f" is invalid: message: Invalid value: "salut": field is )"
+            R"(Event "f" is invalid: message: Invalid value: "salut": field is )"
             "immutable");
 }
 

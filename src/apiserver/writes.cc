@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "apiserver/status.h"
 #include "base/strings.h"
@@ -90,7 +92,7 @@ Result<void> match_body(const WriteRequest& request, json::value& object) {
                             given, resource.version, resource.kind));
   }
   const std::string_view ns = api::ns(object);
-  if (!ns.empty() && ns != request.ns) {
+  if (!ns.empty() && ns != request.ns && resource.namespaced) {
     return fail(Code::kBadRequest,
                 "the namespace of the provided object does not match the namespace sent on the "
                 "request");
@@ -105,6 +107,7 @@ Result<void> match_body(const WriteRequest& request, json::value& object) {
   root["apiVersion"] = version;
   root["kind"] = resource.kind;
   json::object& metadata = json::make_object(root, {"metadata"});
+  if (!resource.namespaced) metadata.erase("namespace");
   if (!request.ns.empty()) metadata["namespace"] = request.ns;
   if (!request.name.empty()) metadata["name"] = request.name;
   metadata.erase("selfLink");
@@ -175,8 +178,13 @@ Result<void> Writes::check_unknown(const WriteRequest& request, json::value& obj
   const bool strict_patch = request.verb == Verb::kPatch && !request.applied &&
                             request.validation == FieldValidation::kStrict;
   const json::value patched = strict_patch ? object : json::value();
+  std::vector<std::string> unknown = gate_.prune(*request.kind, object);
+  // A custom kind is read whole before its schema is asked.
+  if (request.kind->custom) std::ranges::sort(unknown);
   const std::vector<std::string> sentences =
-      schema::field_warnings(gate_.prune(*request.kind, object), request.duplicated);
+      request.text.empty() || request.kind->custom
+          ? schema::field_warnings(request.duplicated, unknown)
+          : schema::field_warnings(request.text, unknown);
   if (request.validation == FieldValidation::kIgnore || sentences.empty()) return {};
   if (request.validation == FieldValidation::kWarn) {
     warnings.insert(warnings.end(), sentences.begin(), sentences.end());

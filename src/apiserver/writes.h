@@ -41,8 +41,10 @@ struct WriteRequest {
   std::string uid = {};
   std::string resource_version = {};
   FieldValidation validation = FieldValidation::kWarn;
-  std::vector<std::string> duplicated = {};  // paths of keys that the body gives twice
-  std::vector<std::string> warnings = {};    // about the body, found while reading it
+  std::vector<std::string> duplicated = {};  // sentences about keys that the body gives twice
+  // The JSON of the body, where it gives keys twice. Lives as long as the request that was read.
+  std::string_view text = {};
+  std::vector<std::string> warnings = {};  // about the body, found while reading it
   bool dry_run = false;
   // Who asks, and the name under which their fields are managed: ?fieldManager=, else what the
   // User-Agent says before its first slash.
@@ -117,11 +119,15 @@ store::Key key_of(const WriteRequest& request);
 // kBadRequest where kind, apiVersion, name or namespace of the body contradict the URL; fills what
 // is absent.
 Result<void> match_body(const WriteRequest& request, json::value& object);
-std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object);
 // 422: what is wrong with the metadata of an updated object, with what it changes of it, and by the
 // kind's own rules.
 Error invalid_update(const WriteRequest& request, const std::vector<Cause>& metadata,
                      const std::vector<Cause>& changes, const std::vector<Cause>& own);
+// Names are chosen, and so checked, when an object is `created`.
+std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object, bool created);
+// What a client should be told about good metadata.
+void warn_of_metadata(const ServedKind& kind, const json::value& object, const json::value* old,
+                      std::vector<std::string>& warnings);
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old);
 // What a kind that the server has duties for gets when it is made: finalizers, conditions.
 void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,

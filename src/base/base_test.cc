@@ -46,6 +46,37 @@ TEST(Json, NumbersAreReadToTheLastPlace) {
   EXPECT_EQ(json::parse("18446744073709551615")->as_uint64(), UINT64_MAX);
 }
 
+TEST(Json, WhatAnObjectGivesTwiceCanBePutTogether) {
+  const auto got = json::parse_joining(
+      R"({"a":{"x":1,"y":{"z":1}},"b":[1],"a":{"x":2,"y":{"w":2}},"b":[2],"c":{"k":1},"c":null})");
+  ASSERT_TRUE(got);
+  EXPECT_EQ(json::serialize(*got), R"({"a":{"x":2,"y":{"z":1,"w":2}},"b":[2],"c":null})");
+  const char* once = R"({"l":[{"s":"a\"b"},true,-1,18446744073709551615,1.5E0,null,[]],"o":{}})";
+  EXPECT_EQ(json::serialize(*json::parse_joining(once)), once);
+  EXPECT_FALSE(json::parse_joining("{"));
+}
+
+TEST(Json, WhatIsNoCharacterCanBeReplaced) {
+  struct Case {
+    const char* name;
+    std::string text, result;
+  };
+  const Case cases[] = {
+      {"half a pair", R"("\ud800")", R"("\ufffd")"},
+      {"the other half", R"("a\udc00b")", R"("a\ufffdb")"},
+      {"two first halves", R"("\ud800\ud800\udc00")", R"("\ufffd\ud800\udc00")"},
+      {"a pair", R"("\ud83d\ude00")", R"("\ud83d\ude00")"},
+      {"an escaped backslash", R"("\\ud800")", R"("\\ud800")"},
+      {"a byte that is no text", "\"\xff\"", R"("\ufffd")"},
+      {"a long form", "\"\xC0\xAF\"", R"("\ufffd\ufffd")"},
+      {"a surrogate in bytes", "\"\xED\xA0\x80\"", R"("\ufffd\ufffd\ufffd")"},
+      {"a cut character", "\"\xE2\x82", "\"\\ufffd\\ufffd"},
+      {"good text", "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\"",
+       "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\""},
+  };
+  for (const Case& c : cases) EXPECT_EQ(json::with_replacements(c.text), c.result) << c.name;
+}
+
 TEST(Json, SetMakesTheWay) {
   json::value v;
   json::set(v, {"metadata", "labels", "a.b/c"}, "x");

@@ -44,6 +44,7 @@ void write_pretty(std::string& out, const value& v, std::size_t indent) {
 
 // Builds the value as Boost's own parser does, but for doubles: Boost 1.81 is off by one in the
 // last place of some, so that a value would drift each time it is written and read.
+template <class Stack>
 class Builder {
  public:
   constexpr static std::size_t max_object_size = object::max_size();
@@ -86,16 +87,71 @@ class Builder {
   bool on_comment(Text, Failure&) { return true; }
 
  private:
-  boost::json::value_stack stack_;
+  Stack stack_;
 };
 
-}  // namespace
+// Puts a member into an object that may have one of that name.
+void join(object& to, std::string_view key, value member) {
+  value* known = to.if_contains(key);
+  if (known == nullptr) {
+    to.emplace(key, std::move(member));
+  } else if (known->is_object() && member.is_object()) {
+    for (auto& inner : member.get_object()) {
+      join(known->get_object(), inner.key(), std::move(inner.value()));
+    }
+  } else {
+    *known = std::move(member);
+  }
+}
 
-Result<value> parse(std::string_view text) {
+// A stack as Boost's, for whoever has to see every member of an object.
+class JoiningStack {
+ public:
+  void reset() {}
+  value release() { return std::move(values_.back()); }
+  void push_chars(boost::json::string_view part) { text_.append(part.data(), part.size()); }
+  void push_key(boost::json::string_view last) { values_.emplace_back(taken(last)); }
+  void push_string(boost::json::string_view last) { values_.emplace_back(taken(last)); }
+  void push_int64(std::int64_t i) { values_.emplace_back(i); }
+  void push_uint64(std::uint64_t u) { values_.emplace_back(u); }
+  void push_double(double d) { values_.emplace_back(d); }
+  void push_bool(bool b) { values_.emplace_back(b); }
+  void push_null() { values_.emplace_back(nullptr); }
+  void push_array(std::size_t size) {
+    array out;
+    const auto first = values_.end() - static_cast<std::ptrdiff_t>(size);
+    for (auto at = first; at != values_.end(); ++at) out.push_back(std::move(*at));
+    values_.erase(first, values_.end());
+    values_.emplace_back(std::move(out));
+  }
+  void push_object(std::size_t size) {
+    object out;
+    const auto first = values_.end() - static_cast<std::ptrdiff_t>(2 * size);
+    for (auto at = first; at != values_.end(); at += 2) {
+      join(out, view(at->get_string()), std::move(*(at + 1)));
+    }
+    values_.erase(first, values_.end());
+    values_.emplace_back(std::move(out));
+  }
+
+ private:
+  string taken(boost::json::string_view last) {
+    text_.append(last.data(), last.size());
+    string out(text_);
+    text_.clear();
+    return out;
+  }
+
+  std::vector<value> values_;
+  std::string text_;
+};
+
+template <class Stack>
+Result<value> parse_with(std::string_view text) {
   boost::system::error_code error;
   boost::json::parse_options options;
   options.max_depth = limits::kJsonDepth;
-  boost::json::basic_parser<Builder> parser(options);
+  boost::json::basic_parser<Builder<Stack>> parser(options);
   const std::size_t used = parser.write_some(false, text.data(), text.size(), error);
   if (!error && used < text.size()) error = boost::json::error::extra_data;
   if (error) {
@@ -103,6 +159,70 @@ Result<value> parse(std::string_view text) {
                 fmt::format("invalid JSON at byte {}: {}", used, error.message()));
   }
   return parser.handler().release();
+}
+
+// How many bytes of UTF-8 begin the text; 0 where they are none.
+std::size_t utf8_bytes(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t size = first < 0x80   ? 1
+                           : first < 0xC2 ? 0
+                           : first < 0xE0 ? 2
+                           : first < 0xF0 ? 3
+                           : first < 0xF5 ? 4
+                                          : 0;
+  if (size < 2) return size;
+  if (text.size() < size) return 0;
+  const auto second = static_cast<unsigned char>(text[1]);
+  // Not the shortest form, a surrogate, or beyond the last character.
+  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) {
+    return 0;
+  }
+  for (const char c : text.substr(1, size - 1)) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) return 0;
+  }
+  return size;
+}
+
+// The number behind \u, or nothing.
+std::optional<unsigned> unit(std::string_view text) {
+  if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
+  unsigned out = 0;
+  const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 6, out, 16);
+  if (error != std::errc{} || end != text.data() + 6) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+Result<value> parse(std::string_view text) { return parse_with<boost::json::value_stack>(text); }
+Result<value> parse_joining(std::string_view text) { return parse_with<JoiningStack>(text); }
+
+std::string with_replacements(std::string_view text) {
+  constexpr std::string_view kEscape = "\\ufffd";
+  const auto leads = [](unsigned u) { return u >= 0xD800 && u < 0xDC00; };
+  const auto trails = [](unsigned u) { return u >= 0xDC00 && u < 0xE000; };
+  std::string out;
+  while (!text.empty()) {
+    std::size_t taken = utf8_bytes(text);
+    const auto first = unit(text);
+    if (taken == 0) {
+      out += kEscape;
+      taken = 1;
+    } else if (first && leads(*first)) {
+      const bool pair = trails(unit(text.substr(6)).value_or(0));
+      taken = pair ? 12 : 6;
+      out += pair ? text.substr(0, taken) : kEscape;
+    } else if (first) {
+      taken = 6;
+      out += trails(*first) ? kEscape : text.substr(0, taken);
+    } else {
+      if (text.front() == '\\' && text.size() > 1) taken = 2;
+      out += text.substr(0, taken);
+    }
+    text.remove_prefix(taken);
+  }
+  return out;
 }
 
 std::string serialize(const value& v) { return boost::json::serialize(v); }

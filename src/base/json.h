@@ -27,6 +27,12 @@ using boost::json::value_ref;
 
 // Strict JSON, at most limits::kJsonDepth deep. The error says where.
 Result<value> parse(std::string_view text);
+// As parse(), but what an object gives twice is put together, as Go reads it into one struct: maps
+// are joined, of anything else the last counts.
+Result<value> parse_joining(std::string_view text);
+// The text with U+FFFD for what is no character: half a pair of surrogates, bytes that are no
+// UTF-8. Go reads such texts.
+std::string with_replacements(std::string_view text);
 // Compact, keys in their stored order.
 std::string serialize(const value& v);
 std::string serialize(const object& v);

@@ -23,14 +23,15 @@ std::optional<std::int64_t> integer(std::string_view text) {
 }
 
 Result<void> check(const Requirement& r) {
-  if (const auto bad = names::check_label_key(r.key)) {
-    return fail(Code::kBadRequest, fmt::format("key: Invalid value: \"{}\": {}", r.key, *bad));
+  if (const auto bad = names::check_label_key(r.key); !bad.empty()) {
+    return fail(Code::kBadRequest,
+                fmt::format("key: Invalid value: \"{}\": {}", r.key, join(bad, "; ")));
   }
   const bool compares = r.op == Op::kGreater || r.op == Op::kLess;
   for (const std::string& value : r.values) {
-    if (const auto bad = names::check_label_value(value)) {
-      return fail(Code::kBadRequest,
-                  fmt::format("values[0][{}]: Invalid value: \"{}\": {}", r.key, value, *bad));
+    if (const auto bad = names::check_label_value(value); !bad.empty()) {
+      return fail(Code::kBadRequest, fmt::format("values[0][{}]: Invalid value: \"{}\": {}", r.key,
+                                                 value, join(bad, "; ")));
     }
     if (compares && !integer(value)) {
       return fail(Code::kBadRequest,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/limits.h"
 
@@ -14,7 +15,8 @@ namespace {
 constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
 
 std::unexpected<Error> bad(std::size_t line, std::string_view why) {
-  return fail(Code::kBadRequest, fmt::format("YAML line {}: {}", line, why));
+  if (line == 0) return fail(Code::kBadRequest, fmt::format("yaml: {}", why));
+  return fail(Code::kBadRequest, fmt::format("yaml: line {}: {}", line, why));
 }
 
 // One event of libyaml, freed with its holder.
@@ -90,8 +92,32 @@ class Reader {
   Result<void> next(Event& event) {
     if (yaml_parser_parse(&parser_, &event.raw) == 1) return {};
     const char* problem = parser_.problem == nullptr ? "not readable" : parser_.problem;
-    return bad(parser_.problem_mark.line + 1, problem);
+    // Lines as go-yaml counts them: from 0, which is not told, but for the scanner's from 1.
+    std::size_t line = parser_.problem_mark.line;
+    if (line == 0) {
+      line = parser_.context_mark.line;
+    } else if (parser_.error == YAML_SCANNER_ERROR) {
+      ++line;
+    }
+    return bad(line, problem);
   }
+
+  // The anchor of a list or map that is being read.
+  class Open {
+   public:
+    Open(std::set<std::string, std::less<>>& all, const yaml_char_t* anchor) : all_(all) {
+      if (anchor != nullptr) mine_ = all_.emplace(text_of(anchor)).first;
+    }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+    ~Open() {
+      if (mine_ != all_.end()) all_.erase(mine_);
+    }
+
+   private:
+    std::set<std::string, std::less<>>& all_;
+    std::set<std::string, std::less<>>::iterator mine_ = all_.end();
+  };
 
   Result<json::value> node(const Event& event, std::size_t depth) {
     if (depth > limits::kJsonDepth) return bad(event.line(), "nested too deeply");
@@ -113,9 +139,8 @@ class Reader {
   Result<json::value> alias(const Event& event, std::size_t depth) {
     const std::string_view name = text_of(event.raw.data.alias.anchor);
     const auto found = anchors_.find(name);
-    if (found == anchors_.end()) {
-      return bad(event.line(), fmt::format("unknown anchor '{}'", name));
-    }
+    if (open_.contains(name)) return bad(0, fmt::format("anchor '{}' value contains itself", name));
+    if (found == anchors_.end()) return bad(0, fmt::format("unknown anchor '{}' referenced", name));
     const Extent& extent = found->second.extent;
     if (depth + extent.depth > limits::kJsonDepth) return bad(event.line(), "nested too deeply");
     nodes_ += extent.nodes;
@@ -151,6 +176,7 @@ class Reader {
 
   Result<json::value> sequence(const Event& start, std::size_t depth) {
     json::array out;
+    const Open open(open_, start.raw.data.sequence_start.anchor);
     while (true) {
       Event event;
       SKIFF_TRY(next(event));
@@ -166,6 +192,7 @@ class Reader {
   Result<json::value> mapping(const Event& start, std::size_t depth) {
     json::object out;
     std::vector<json::value> merges;
+    const Open open(open_, start.raw.data.mapping_start.anchor);
     while (true) {
       Event event;
       SKIFF_TRY(next(event));
@@ -233,6 +260,7 @@ class Reader {
   yaml_parser_t parser_{};
   std::vector<std::string>* doubled_;
   std::map<std::string, Anchor, std::less<>> anchors_;
+  std::set<std::string, std::less<>> open_;
   std::size_t nodes_ = 0;
 };
 

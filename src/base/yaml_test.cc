@@ -53,13 +53,17 @@ TEST(Yaml, ErrorsSayTheLine) {
     const char* part;
   };
   const Case cases[] = {
-      {"a key given twice", "a: 1\nb: 2\na: 3\n", "YAML line 3: key \"a\" is already set"},
-      {"a tab as indent", "a:\n\tb: 1\n", "YAML line 2"},
-      {"an unknown anchor", "a: *x\n", "unknown anchor 'x'"},
+      {"a key given twice", "a: 1\nb: 2\na: 3\n", "yaml: line 3: key \"a\" is already set"},
+      {"a tab as indent", "a:\n\tb: 1\n",
+       "yaml: line 2: found character that cannot start any token"},
+      {"an unknown anchor", "a: *x\n", "yaml: unknown anchor 'x' referenced"},
+      {"a list in itself", "&a [*a]", "yaml: anchor 'a' value contains itself"},
+      {"a map in itself", "b: &a {c: [*a]}", "yaml: anchor 'a' value contains itself"},
+      {"the first line is not told", "\t", "yaml: found character that cannot start any token"},
       {"a map as key", "{a: 1}: 2\n", "a key must be a scalar"},
-      {"an unclosed list", "a: [1, 2\n", "YAML line"},
+      {"an unclosed list", "a: [1, 2\n", "yaml: line 1: did not find expected"},
       {"a merge of text", "<<: x\n", "'<<' needs a map"},
-      {"bytes that are no text", "a: \xff\xfe\n", "YAML line"},
+      {"bytes that are no text", "a: \xff\xfe\n", "yaml: "},
   };
   for (const Case& c : cases) {
     const auto got = parse(c.text);
@@ -131,6 +135,17 @@ f: 1.5
 quote: 'it''s: so'
 bell: "\u0007"
 )");
+}
+
+TEST(Yaml, TextThatOthersReadAsATimeIsQuoted) {
+  for (const char* time : {"2026-01-02", "2026-1-2", "2026-01-02T03:04:05Z", "2026-01-02t3:4:5.25Z",
+                           "2026-01-02T03:04:05+01:00", "2026-01-02 03:04:05.5"}) {
+    EXPECT_EQ(serialize(json::string(time)), "\"" + std::string(time) + "\"\n");
+  }
+  for (const char* text : {"2026-01", "2026-01-02x", "20260-01-02", "2026-01-02T03:04:05",
+                           "2026-01-02T03:04:05.Z", "2026-01-02T03:04Z", "2026-01-02T03:04:05+1"}) {
+    EXPECT_EQ(serialize(json::string(text)), std::string(text) + "\n");
+  }
 }
 
 TEST(Yaml, WhatIsWrittenReadsBack) {

@@ -50,6 +50,37 @@ bool plain(std::string_view s) {
   return s != "<<" && s != "=";
 }
 
+// Up to `most` digits, at least one.
+bool take_digits(std::string_view& s, std::size_t most) {
+  std::size_t n = 0;
+  while (n < s.size() && n < most && s[n] >= '0' && s[n] <= '9') ++n;
+  s.remove_prefix(n);
+  return n > 0;
+}
+
+bool take(std::string_view& s, std::string_view any_of) {
+  if (s.empty() || any_of.find(s.front()) == any_of.npos) return false;
+  s.remove_prefix(1);
+  return true;
+}
+
+// 2026-01-02, perhaps with 03:04:05.6 and Z or +01:00 behind: text that others read as a time.
+bool timestamp(std::string_view s) {
+  if (s.size() < 5 || s[4] != '-' || !take_digits(s, 4) || !take(s, "-") || !take_digits(s, 2) ||
+      !take(s, "-") || !take_digits(s, 2)) {
+    return false;
+  }
+  if (s.empty()) return true;
+  const bool zoned = s.front() != ' ';
+  if (!take(s, "Tt ") || !take_digits(s, 2) || !take(s, ":") || !take_digits(s, 2) ||
+      !take(s, ":") || !take_digits(s, 2) || (take(s, ".") && !take_digits(s, s.size()))) {
+    return false;
+  }
+  if (!zoned) return s.empty();
+  if (s == "Z") return true;
+  return take(s, "+-") && take_digits(s, 2) && take(s, ":") && take_digits(s, 2) && s.empty();
+}
+
 std::string double_quoted(std::string_view s) {
   // JSON's escapes are YAML's, and JSON text is a YAML scalar but for what it need not escape.
   const std::string text = json::serialize(json::value(json::string(s)));
@@ -74,7 +105,7 @@ std::string single_quoted(std::string_view s) {
 std::string flow_scalar(std::string_view s) {
   if (s.empty()) return R"("")";
   if (!printable(s) || s.find('\n') != s.npos) return double_quoted(s);
-  if (!resolve_plain(s).is_string()) return double_quoted(s);
+  if (!resolve_plain(s).is_string() || timestamp(s)) return double_quoted(s);
   return plain(s) ? std::string(s) : single_quoted(s);
 }
 

@@ -60,7 +60,8 @@ class Normalizer {
     } else {
       canonical_scalar(place, s, v);
     }
-    return !place.pointer && is_zero(s, v);
+    const bool written = place.always && (v.is_array() || (v.is_object() && s.additional));
+    return !place.pointer && !written && is_zero(s, v);
   }
 
  private:
@@ -104,7 +105,7 @@ class Normalizer {
 
 class Completer {
  public:
-  explicit Completer(const Registry& registry) : registry_(registry) {}
+  Completer(const Registry& registry, Empty empty) : registry_(registry), empty_(empty) {}
 
   void run(const Schema& place, json::value& v, std::size_t depth) {
     if (depth > limits::kJsonDepth) return;
@@ -130,6 +131,7 @@ class Completer {
       run(p.schema, at->value(), depth + 1);
       const bool list_or_map = s.type == Type::kArray || s.additional;
       if (!list_or_map || p.schema.pointer || !is_zero(s, at->value())) return;
+      if (p.schema.always && empty_ == Empty::kStays) return;
       o.stable_erase(at);
     } else if (at != o.end()) {
       o.stable_erase(at);
@@ -163,6 +165,7 @@ class Completer {
   }
 
   const Registry& registry_;
+  const Empty empty_;
 };
 
 bool builtin(const Registry& registry, const Schema& schema) {
@@ -176,8 +179,8 @@ void normalize(const Registry& registry, const Schema& schema, json::value& obje
   if (builtin(registry, schema)) Normalizer(registry).run(schema, object, 0);
 }
 
-void complete(const Registry& registry, const Schema& schema, json::value& object) {
-  if (builtin(registry, schema)) Completer(registry).run(schema, object, 0);
+void complete(const Registry& registry, const Schema& schema, json::value& object, Empty empty) {
+  if (builtin(registry, schema)) Completer(registry, empty).run(schema, object, 0);
 }
 
 }  // namespace skiff::schema

@@ -53,10 +53,18 @@ class Canonical : public ::testing::Test {
 };
 
 TEST_F(Canonical, WhatIsZeroIsAbsentUnlessAPointerTells) {
-  EXPECT_EQ(normal(R"({"flag":false,"names":[],"inner":{},"port":0,"list":[],"on":null})"), "{}");
+  EXPECT_EQ(normal(R"({"flag":false,"names":[],"inner":{},"port":0,"list":null,"on":null})"), "{}");
   EXPECT_EQ(normal(R"({"flag":true,"on":false,"maybe":{}})"),
             R"({"flag":true,"on":false,"maybe":{}})");
   EXPECT_EQ(normal(R"({"inner":{"name":"","limits":{}}})"), "{}");
+}
+
+TEST_F(Canonical, AnEmptyListThatIsAlwaysWrittenIsToldFromNone) {
+  EXPECT_EQ(normal(R"({"list":[],"names":[]})"), R"({"list":[]})");
+  json::value v = parsed(R"({"list":[],"names":[]})");
+  complete(registry, *registry.find("Outer"), v, Empty::kStays);
+  EXPECT_EQ(json::serialize(v.at("list")), "[]");
+  EXPECT_FALSE(v.get_object().contains("names"));
 }
 
 TEST_F(Canonical, QuantitiesAndTimesHaveOneForm) {

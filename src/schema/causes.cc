@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace skiff::schema {
@@ -77,10 +79,12 @@ Cause too_many(std::string path, std::size_t have, std::size_t most) {
 
 Error invalid_error(std::string_view kind, std::string_view group, std::string_view name,
                     std::vector<Cause> causes) {
+  // What is found twice is said once.
   std::vector<std::string> sentences;
   for (const Cause& cause : causes) {
-    sentences.push_back(cause.field.empty() ? cause.message
-                                            : fmt::format("{}: {}", cause.field, cause.message));
+    std::string sentence =
+        cause.field.empty() ? cause.message : fmt::format("{}: {}", cause.field, cause.message);
+    if (std::ranges::count(sentences, sentence) == 0) sentences.push_back(std::move(sentence));
   }
   const std::string all =
       sentences.size() == 1 ? sentences.front() : fmt::format("[{}]", join(sentences, ", "));

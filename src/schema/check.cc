@@ -264,8 +264,9 @@ std::vector<Cause> check(const Registry& registry, const Schema& schema, const j
 }
 
 Result<void> check_object(const Registry& registry, const Schema& schema, const json::value& object,
-                          std::string_view kind, std::string_view group, std::string_view version) {
-  std::vector<Cause> causes = check(registry, schema, object);
+                          std::string_view kind, std::string_view group, std::string_view version,
+                          std::string_view path) {
+  std::vector<Cause> causes = check(registry, schema, object, path);
   if (causes.empty()) return {};
   SchemaPtr holder;
   if (!registry.resolve(schema, holder).builtin) {

@@ -19,9 +19,10 @@ std::vector<Cause> check(const Registry& registry, const Schema& schema, const j
                          std::string_view path = {});
 
 // The same as what the server answers: 400 with a sentence for a built-in kind, which could not be
-// decoded; 422 with causes for any other.
+// decoded; 422 with causes for any other. `path` is where in an object of `kind` it stands.
 Result<void> check_object(const Registry& registry, const Schema& schema, const json::value& object,
-                          std::string_view kind, std::string_view group, std::string_view version);
+                          std::string_view kind, std::string_view group, std::string_view version,
+                          std::string_view path = {});
 
 // True where `text` matches anywhere. Compiled patterns are kept. A bad pattern matches nothing.
 bool matches_pattern(const std::string& pattern, std::string_view text);

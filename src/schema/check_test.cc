@@ -176,7 +176,7 @@ TEST(Prune, RemovesAndReports) {
   json::value pod = *json::parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"}},
     "extra":1,"spec":{"containers":[{"name":"c","imagee":"x"}],"hostt":2}})");
   EXPECT_EQ(prune(registry, *registry.find("test.Pod"), pod),
-            (std::vector<std::string>{"spec.containers[0].imagee", "spec.hostt", "extra"}));
+            (std::vector<std::string>{"extra", "spec.containers[0].imagee", "spec.hostt"}));
   EXPECT_EQ(json::serialize(pod),
             R"({"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"}},)"
             R"("spec":{"containers":[{"name":"c"}]}})");
@@ -184,16 +184,37 @@ TEST(Prune, RemovesAndReports) {
     "spec":{"name":"abc","any":{"deep":1},"tags":{"x":"y"},"anchor":1,
     "inner":{"apiVersion":"v1","kind":"K","metadata":{"name":"i"},"free":1}}})");
   EXPECT_EQ(prune(registry, boat(), b), std::vector<std::string>{"spec.anchor"});
-  const Error e = strict_error("Boat", "v1", field_warnings({"spec.anchor"}, {"spec.x"}));
+  const Error e = strict_error("Boat", "v1",
+                               field_warnings(std::vector<std::string>{"twice"}, {"spec.anchor"}));
   EXPECT_EQ(e.message,
-            "Boat in version \"v1\" cannot be handled as a Boat: strict decoding error: unknown "
-            "field \"spec.anchor\", duplicate field \"spec.x\"");
+            "Boat in version \"v1\" cannot be handled as a Boat: strict decoding error: twice, "
+            "unknown field \"spec.anchor\"");
+}
+
+TEST(Prune, TellsOfDoublesAndStrangersInTheOrderOfTheText) {
+  EXPECT_EQ(
+      field_warnings(R"({"labels":{"a":1,"a":2},"more":{"x":1,"x":2},"data":1,"data":2,
+    "more":3,"last":[{"y":1}]})",
+                     {"more", "last[0].y"}),
+      (std::vector<std::string>{R"(duplicate field "labels.a")", R"(unknown field "more")",
+                                R"(duplicate field "data")", R"(unknown field "last[0].y")"}));
+  EXPECT_TRUE(field_warnings(R"({"a":1,"b":{"a":1}})", {}).empty());
+}
+
+TEST(Causes, WhatIsFoundTwiceIsSaidOnce) {
+  const Cause a = required("a"), b = required("b");
+  const Error once = invalid_error("Boat", "", "x", {a, a});
+  EXPECT_EQ(once.message, "Boat \"x\" is invalid: a: Required value");
+  EXPECT_EQ(once.causes.size(), 2u);
+  EXPECT_EQ(invalid_error("Boat", "sea", "x", {a, b, a}).message,
+            "Boat.sea \"x\" is invalid: [a: Required value, b: Required value]");
 }
 
 TEST(Prune, FindsFieldsGivenTwice) {
   EXPECT_EQ(duplicate_fields(R"({"a":1,"b":{"c":"a","c":2,"\u0063":3},"l":[{"x":1},{"x":1,"x":2}],
     "a":{"q":"\"}{,"}})"),
-            (std::vector<std::string>{"b.c", "b.c", "l[1].x", "a"}));
+            (std::vector<std::string>{R"(duplicate field "b.c")", R"(duplicate field "b.c")",
+                                      R"(duplicate field "l[1].x")", R"(duplicate field "a")"}));
   EXPECT_TRUE(duplicate_fields(R"({"a":{"b":1},"c":{"b":1},"d":["a","a"]})").empty());
   for (const char* broken : {"", "{", "\"", "{\"", "]]}", "{\"a\\"}) (void)duplicate_fields(broken);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/limits.h"
@@ -43,12 +44,10 @@ class Pruner {
         run(*p, member.value(), child(path, key), false, depth + 1);
       } else if (!s.preserve_unknown && !(resource && (key == "apiVersion" || key == "kind"))) {
         unknown.emplace_back(key);
+        removed_.push_back(child(path, key));
       }
     }
-    for (const std::string& key : unknown) {
-      o->stable_erase(o->find(key));
-      removed_.push_back(child(path, std::string_view(key)));
-    }
+    for (const std::string& key : unknown) o->stable_erase(o->find(key));
   }
 
   std::vector<std::string> take() { return std::move(removed_); }
@@ -91,16 +90,19 @@ void drop_nulls(const Registry& registry, const Schema& place, json::value& v, s
   for (const std::string& key : gone) o->stable_erase(o->find(key));
 }
 
-// Walks JSON text and keeps, per open object, the keys seen.
-class DuplicateScan {
+// Walks JSON text and keeps, per open object, the keys seen. Tells `seen` of each key its path and
+// whether it was there before; what stands under a key for which that gives false is left out.
+template <class Seen>
+class KeyScan {
  public:
-  explicit DuplicateScan(std::string_view text) : text_(text) {}
+  KeyScan(std::string_view text, Seen seen) : text_(text), seen_(std::move(seen)) {}
 
-  std::vector<std::string> run() {
+  void run() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
       if (c == '{' || c == '[') {
-        levels_.push_back({.object = c == '{', .key_next = c == '{'});
+        const bool left_out = !levels_.empty() && levels_.back().left_out;
+        levels_.push_back({.object = c == '{', .key_next = c == '{', .left_out = left_out});
       } else if ((c == '}' || c == ']') && !levels_.empty()) {
         levels_.pop_back();
       } else if (c == ',' && !levels_.empty()) {
@@ -112,13 +114,13 @@ class DuplicateScan {
       }
       ++at_;
     }
-    return std::move(found_);
   }
 
  private:
   struct Level {
     bool object = false;
     bool key_next = false;
+    bool left_out = false;  // what stands under `key`
     std::size_t index = 0;
     std::string key = {};
     std::set<std::string> seen = {};
@@ -134,7 +136,9 @@ class DuplicateScan {
     const Result<json::value> key = json::parse(text_.substr(start, at_ - start));
     if (!key || !key->is_string()) return;
     level.key = json::view(key->get_string());
-    if (!level.seen.insert(level.key).second) found_.push_back(path());
+    if (levels_.size() > 1 && levels_[levels_.size() - 2].left_out) return;
+    const bool again = !level.seen.insert(level.key).second;
+    level.left_out = !seen_(path(), again);
   }
 
   std::string path() const {
@@ -148,8 +152,15 @@ class DuplicateScan {
   std::string_view text_;
   std::size_t at_ = 0;
   std::vector<Level> levels_;
-  std::vector<std::string> found_;
+  Seen seen_;
 };
+
+std::string unknown_field(std::string_view path) {
+  return fmt::format("unknown field \"{}\"", path);
+}
+std::string duplicate_field(std::string_view path) {
+  return fmt::format("duplicate field \"{}\"", path);
+}
 
 }  // namespace
 
@@ -165,16 +176,31 @@ void prune_nulls(const Registry& registry, const Schema& schema, json::value& ob
 }
 
 std::vector<std::string> duplicate_fields(std::string_view json_text) {
-  return DuplicateScan(json_text).run();
+  std::vector<std::string> found;
+  KeyScan(json_text, [&](const std::string& path, bool again) {
+    if (again) found.push_back(duplicate_field(path));
+    return true;
+  }).run();
+  return found;
 }
 
-std::vector<std::string> field_warnings(const std::vector<std::string>& unknown,
-                                        const std::vector<std::string>& duplicated) {
+std::vector<std::string> field_warnings(std::vector<std::string> duplicated,
+                                        const std::vector<std::string>& unknown) {
+  for (const std::string& path : unknown) duplicated.push_back(unknown_field(path));
+  return duplicated;
+}
+
+std::vector<std::string> field_warnings(std::string_view json_text,
+                                        const std::vector<std::string>& unknown) {
+  const std::set<std::string> strangers(unknown.begin(), unknown.end());
   std::vector<std::string> out;
-  for (const std::string& path : unknown) out.push_back(fmt::format("unknown field \"{}\"", path));
-  for (const std::string& path : duplicated) {
-    out.push_back(fmt::format("duplicate field \"{}\"", path));
-  }
+  KeyScan(json_text, [&](const std::string& path, bool again) {
+    const bool known = !strangers.contains(path);
+    std::string sentence = known ? duplicate_field(path) : unknown_field(path);
+    const bool wrong = !known || again;
+    if (wrong && std::ranges::count(out, sentence) == 0) out.push_back(std::move(sentence));
+    return known;
+  }).run();
   return out;
 }
 

@@ -20,14 +20,17 @@ std::vector<std::string> prune(const Registry& registry, const Schema& schema, j
 // schemas are left alone: for them null is as good as absent.
 void prune_nulls(const Registry& registry, const Schema& schema, json::value& object);
 
-// Paths of keys that stand twice in one object of a JSON text. The text must have been parsed
-// before.
+// `duplicate field "spec.b"` of each key that stands twice in one object of a JSON text. The text
+// must have been parsed before.
 std::vector<std::string> duplicate_fields(std::string_view json_text);
 
-// `unknown field "spec.a"` and `duplicate field "spec.b"`: the texts of warnings, and joined the
-// reason of a strict refusal.
-std::vector<std::string> field_warnings(const std::vector<std::string>& unknown,
-                                        const std::vector<std::string>& duplicated);
+// With `unknown field "spec.a"` behind: the texts of warnings, and joined the reason of a strict
+// refusal.
+std::vector<std::string> field_warnings(std::vector<std::string> duplicated,
+                                        const std::vector<std::string>& unknown);
+// The same in the order of a JSON text, where nobody looks into what is unknown.
+std::vector<std::string> field_warnings(std::string_view json_text,
+                                        const std::vector<std::string>& unknown);
 Error strict_error(std::string_view kind, std::string_view version,
                    const std::vector<std::string>& warnings);
 

@@ -10,6 +10,7 @@ import pytest
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 CLUSTER_IP = re.compile(r"\b10\.96\.\d+\.\d+\b")
+REVISION = re.compile(r'(resourceVersion: )"\d+"')
 GENERATED = re.compile(r"\b(kube-api-access|gen)-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 AGE = re.compile(r"(\d+(y|d|h|m|s|ms)(\d+(d|h|m|s))?|<invalid>)")
 
@@ -71,6 +72,7 @@ def clean_text(text):
     text = UUID.sub("<uid>", text)
     text = TIME.sub("<time>", text)
     text = CLUSTER_IP.sub("<cluster-ip>", text)
+    text = REVISION.sub(r'\1"<revision>"', text)
     return GENERATED.sub(r"\1-<suffix>", text)
 
 

@@ -176,8 +176,10 @@ void check_service(const json::value& service, const std::string& path, Rules& r
     if (steps[i].empty()) {
       rules.say(
           schema::invalid(at, json::string(url), fmt::format("segment[{}] may not be empty", i)));
-    } else if (const auto bad = names::check_dns1123_subdomain(steps[i])) {
-      rules.say(schema::invalid(at, json::string(url), fmt::format("segment[{}]: {}", i, *bad)));
+      continue;
+    }
+    for (const std::string& bad : names::check_dns1123_subdomain(steps[i])) {
+      rules.say(schema::invalid(at, json::string(url), fmt::format("segment[{}]: {}", i, bad)));
     }
   }
 }
@@ -204,8 +206,8 @@ void check_conditions(const json::value& hook, const std::string& path, Rules& r
 void check_hook_name(std::string_view name, const std::string& path, Rules& rules) {
   if (name.empty()) {
     rules.say(schema::required(path));
-  } else if (const auto bad = names::check_dns1123_subdomain(name)) {
-    rules.say(schema::invalid(path, json::string(name), *bad));
+  } else if (const auto bad = names::check_dns1123_subdomain(name); !bad.empty()) {
+    rules.say(schema::invalid(path, json::string(name), join(bad, ",")));
   } else if (std::ranges::count(name, '.') < 2) {
     rules.say(schema::invalid(path, json::string(name),
                               "should be a domain with at least three segments separated by dots"));

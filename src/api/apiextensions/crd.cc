@@ -71,9 +71,9 @@ struct Shared {
 
 void check_label(std::string_view text, const std::string& path, Causes& out,
                  std::string_view before = "", std::string_view shown = "") {
-  if (const auto bad = names::check_dns1035_label(text)) {
+  for (const std::string& bad : names::check_dns1035_label(text)) {
     out.push_back(schema::invalid(path, json::string(shown.empty() ? text : shown),
-                                  std::string(before) + *bad));
+                                  std::string(before) + bad));
   }
 }
 
@@ -342,8 +342,8 @@ void check_spec(const json::value& spec, Causes& out) {
   const std::string_view group = json::get_string(spec, {"group"});
   if (group.empty()) {
     out.push_back(schema::required("spec.group"));
-  } else if (const auto bad = names::check_dns1123_subdomain(group)) {
-    out.push_back(schema::invalid("spec.group", json::string(group), *bad));
+  } else if (const auto bad = names::check_dns1123_subdomain(group); !bad.empty()) {
+    out.push_back(schema::invalid("spec.group", json::string(group), join(bad, ",")));
   } else if (group.find('.') == group.npos) {
     out.push_back(schema::invalid("spec.group", json::string(group),
                                   "should be a domain with at least one dot"));

@@ -189,8 +189,8 @@ void check_spec(const json::value& object, bool update, bool skip_pod, Causes& o
   check_counts(at(spec, {"ordinals"}), "spec.ordinals", {"start"}, out);
   const std::string_view service = json::get_string(spec, {"serviceName"});
   if (!update && !service.empty()) {
-    if (const auto bad = names::check_dns1123_label(service)) {
-      out.push_back(schema::invalid("spec.serviceName", json::string(service), *bad));
+    for (const std::string& bad : names::check_dns1123_label(service)) {
+      out.push_back(schema::invalid("spec.serviceName", json::string(service), bad));
     }
   }
   check_owned_selector(object, "statefulset", out);

@@ -10,6 +10,7 @@ namespace skiff::api {
 namespace {
 
 constexpr int kCpuUtilization = 80;
+constexpr std::string_view kMetricsNote = "autoscaling.alpha.kubernetes.io/metrics";
 
 json::array cpu_metric(std::int64_t utilization) {
   return {json::object{
@@ -54,7 +55,12 @@ void set_defaults(json::value& object) {
 void set_v1_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
-  if (spec != nullptr) default_int(*spec, "minReplicas", 1);
+  if (spec == nullptr) return;
+  default_int(*spec, "minReplicas", 1);
+  // What says all of a newer version's metrics stands in a note.
+  if (!json::get_object(object, {"metadata", "annotations"}).contains(kMetricsNote)) {
+    default_int(*spec, "targetCPUUtilizationPercentage", kCpuUtilization);
+  }
 }
 
 std::vector<Cause> validate(const json::value& object, const Admission& context) {

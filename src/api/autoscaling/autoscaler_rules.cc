@@ -121,8 +121,8 @@ void check_source(const json::value& source, std::string_view kind, const std::s
     if (kind == "containerResource" && container.empty()) {
       out.push_back(schema::required(child(path, "container"), "must specify a container"));
     } else if (kind == "containerResource") {
-      if (const auto bad = names::check_dns1123_label(container)) {
-        out.push_back(schema::invalid(child(path, "container"), json::string(container), *bad));
+      for (const std::string& bad : names::check_dns1123_label(container)) {
+        out.push_back(schema::invalid(child(path, "container"), json::string(container), bad));
       }
     }
     check_usage(source, path, out);

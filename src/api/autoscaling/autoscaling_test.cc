@@ -111,6 +111,15 @@ TEST(Autoscaler, V1IsAViewOfTheSame) {
   EXPECT_EQ(v1, before);
 }
 
+TEST(Autoscaler, V1AsksForEightyPercentWhereNothingIsAsked) {
+  constexpr std::string_view kTarget = "targetCPUUtilizationPercentage";
+  EXPECT_EQ(json::get_int(defaulted(view(), autoscaler()), {"spec", kTarget}), 80);
+  json::value noted = parsed(autoscaler());
+  json::set(noted, {"metadata", "annotations", "autoscaling.alpha.kubernetes.io/metrics"}, "[]");
+  EXPECT_EQ(json::get_int(defaulted(view(), json::serialize(noted)), {"spec", kTarget}),
+            std::nullopt);
+}
+
 TEST(Autoscaler, NothingIsLostThroughV1) {
   const json::value full = parsed(autoscaler(
       R"(,"minReplicas":1,"behavior":{"scaleUp":{"selectPolicy":"Max","policies":[{"type":"Pods",)"

@@ -144,7 +144,7 @@ void check_pod_names(const json::value& job, Causes& out) {
   const std::int64_t completions = count(job, {"spec", "completions"});
   if (json::get_string(job, {"spec", "completionMode"}) != "Indexed" || completions < 1) return;
   const std::string longest = fmt::format("{}-{}", name(job), completions - 1);
-  if (names::check_dns1123_label(longest)) {
+  if (!names::check_dns1123_label(longest).empty()) {
     out.push_back(schema::invalid(
         "metadata.name", json::string(name(job)),
         fmt::format("will not able to create pod with invalid DNS label: {}", longest)));

@@ -123,8 +123,8 @@ void check_conditions(const json::array& patterns, const std::string& path, Caus
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const std::string at = child(path, i);
     const std::string_view type = json::get_string(patterns[i], {"type"});
-    if (const auto bad = names::check_label_key(type)) {
-      out.push_back(schema::invalid(child(at, "type"), json::string(type), *bad));
+    for (const std::string& bad : names::check_label_key(type)) {
+      out.push_back(schema::invalid(child(at, "type"), json::string(type), bad));
     }
     const std::string_view status = json::get_string(patterns[i], {"status"});
     if (status.empty()) {

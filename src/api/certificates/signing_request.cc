@@ -112,10 +112,12 @@ void check_signer(std::string_view name, Rules& rules) {
   }
   const auto check = [&](std::string_view segment, auto rule) {
     for (const std::string_view label : split(segment, '.')) {
-      const names::Complaint bad = rule(label);
-      if (!bad) continue;
-      rules.say(schema::invalid(path, json::string(segment),
-                                fmt::format("validating label \"{}\": {}", label, *bad)));
+      const names::Complaints bad = rule(label);
+      if (bad.empty()) continue;
+      for (const std::string& one : bad) {
+        rules.say(schema::invalid(path, json::string(segment),
+                                  fmt::format("validating label \"{}\": {}", label, one)));
+      }
       break;
     }
   };

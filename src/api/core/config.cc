@@ -17,8 +17,8 @@ using schema::entry;
 
 void check_keys(const json::object& data, std::string_view path, std::vector<Cause>& out) {
   for (const auto& [key, value] : data) {
-    if (const auto bad = names::check_config_key(key)) {
-      out.push_back(schema::invalid(entry(path, std::string_view(key)), json::string(key), *bad));
+    for (const std::string& bad : names::check_config_key(key)) {
+      out.push_back(schema::invalid(entry(path, std::string_view(key)), json::string(key), bad));
     }
   }
 }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "api/core/config.h"
@@ -59,7 +60,7 @@ TEST(Service, Defaults) {
   EXPECT_EQ(json::serialize(service),
             R"({"spec":{"clusterIP":"None","ports":[{"port":80,"protocol":"TCP","targetPort":80}],)"
             R"("sessionAffinity":"None","type":"ClusterIP","internalTrafficPolicy":"Cluster",)"
-            R"("clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"],)"
+            R"("ipFamilies":["IPv4","IPv6"],)"
             R"("ipFamilyPolicy":"RequireDualStack"}})");
 }
 
@@ -80,9 +81,10 @@ TEST(Service, Rules) {
                    R"(spec.type: Unsupported value: "Best": supported values: "ClusterIP", )"
                    R"("ExternalName", "LoadBalancer", "NodePort")"}));
   const json::value old = parsed(R"({"spec":{"clusterIP":"10.0.0.1"}})");
-  EXPECT_EQ(
-      complaints(service_kind(), R"({"spec":{"clusterIP":"10.0.0.2","ports":[{"port":1}]}})", &old),
-      Lines{R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set)"});
+  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"clusterIP":"10.0.0.2","clusterIPs":["10.0.0.2"],
+                                     "ports":[{"port":1}]}})",
+                       &old),
+            Lines{R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set)"});
   EXPECT_EQ(complaints(service_kind(), R"({"spec":{"type":"ExternalName","ports":[]}})"),
             Lines{"spec.externalName: Required value"});
   EXPECT_EQ(complaints(service_kind(), R"({"spec":{"clusterIP":"None","sessionAffinity":"Some",
@@ -92,6 +94,28 @@ TEST(Service, Rules) {
                    "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
                    R"(spec.externalTrafficPolicy: Invalid value: "Local": may only be set for )"
                    "externally-accessible services"}));
+}
+
+TEST(Service, RangesOfAnOutsideThatMayCome) {
+  const auto ranges = [](std::string_view type, std::string_view list, std::string_view note = "") {
+    return complaints(service_kind(),
+                      fmt::format(R"({{"metadata":{{"annotations":{{{}}}}},"spec":{{"type":"{}",
+                        "ports":[{{"port":1}}],"loadBalancerSourceRanges":[{}]}}}})",
+                                  note, type, list));
+  };
+  constexpr std::string_view kNote =
+      R"("service.beta.kubernetes.io/load-balancer-source-ranges":"10.0.0.0/8, y")";
+  EXPECT_EQ(ranges("LoadBalancer", R"("10.0.0.0/8"," 2001:db8::/64 ")"), Lines{});
+  EXPECT_EQ(ranges("LoadBalancer", R"("10.0.0.0/8","x")"),
+            Lines{R"(spec.LoadBalancerSourceRanges[1]: Invalid value: "x": must be a valid CIDR )"
+                  "value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"});
+  EXPECT_EQ(ranges("ClusterIP", R"("10.0.0.0/8")"),
+            Lines{"spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is "
+                  "'LoadBalancer'"});
+  EXPECT_EQ(ranges("LoadBalancer", "", kNote),
+            Lines{"metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: "
+                  R"(Invalid value: "y": must be a valid CIDR value, (e.g. 10.9.8.0/24 or )"
+                  "2001:db8::/64)"});
 }
 
 TEST(Service, Cells) {

@@ -99,8 +99,8 @@ std::vector<Cause> validate_event(const json::value& event, std::string_view con
   }
   const std::string_view controller = json::get_string(event, {"reportingComponent"});
   if (controller.empty()) out.push_back(schema::required(std::string(controller_field)));
-  if (const auto bad = names::check_label_key(controller)) {
-    out.push_back(schema::invalid(std::string(controller_field), json::string(controller), *bad));
+  for (const std::string& bad : names::check_label_key(controller)) {
+    out.push_back(schema::invalid(std::string(controller_field), json::string(controller), bad));
   }
   check_length(event, "reportingInstance", 128, true, out);
   check_length(event, "action", 128, true, out);

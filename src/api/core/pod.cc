@@ -1,12 +1,10 @@
 #include "api/core/pod.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "api/checks.h"
 #include "api/core/pod_warnings.h"
 #include "api/meta.h"
-#include "base/names.h"
 #include "schema/causes.h"
 
 namespace skiff::api {
@@ -72,12 +70,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
 std::vector<std::string> warnings(const json::value& object, const Admission& context) {
   if (context.old != nullptr || !context.subresource.empty()) return {};
   std::vector<std::string> out;
-  if (const auto bad = names::check_dns1123_label(name(object))) {
-    out.push_back(
-        fmt::format("metadata.name: this is used in the Pod's hostname, which can result in "
-                    "surprising behavior; a DNS label is recommended: [{}]",
-                    *bad));
-  }
+  warn_of_pod_names(object, out, "the Pod's hostname");
   for (std::string& warning : pod_warnings(object, "")) out.push_back(std::move(warning));
   return out;
 }

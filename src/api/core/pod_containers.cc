@@ -29,7 +29,7 @@ void check_ports(const json::value& c, const std::string& path, Rules& rules) {
     const std::string at = child(path, i);
     const std::string_view name = json::get_string(ports[i], {"name"});
     if (!name.empty()) {
-      if (const auto bad = names::check_port_name(name)) {
+      if (const auto bad = names::check_port_name(name); !bad.empty()) {
         rules.called(child(at, "name"), name, bad);
       } else if (!seen.insert(name).second) {
         rules.say(schema::duplicate(child(at, "name"), json::string(name)));
@@ -253,7 +253,6 @@ void check_host_ports(const json::array& containers, const std::string& path, Ru
 void check_init(const json::value& c, const std::string& path, const PodFacts& facts,
                 std::set<std::string_view>& seen, Rules& rules) {
   check_common(c, path, facts, rules);
-  rules.maybe_one_of(c, path, "restartPolicy", {"Always"});
   const std::string_view name = json::get_string(c, {"name"});
   if (seen.contains(name)) {
     rules.say(schema::duplicate(child(path, "name"), json::string(name)));
@@ -289,10 +288,6 @@ void check_containers(const json::value& spec, const std::string& path, const Po
       rules.say(schema::duplicate(child(at, "name"), json::string(name)));
     }
     check_probes(containers[i], at, facts, rules);
-    if (present(containers[i], {"restartPolicy"}) != nullptr) {
-      rules.say(
-          schema::forbidden(child(at, "restartPolicy"), "may not be set for non-init containers"));
-    }
   }
   check_host_ports(containers, list, rules);
   const json::array& init = json::get_array(spec, {"initContainers"});

@@ -3,6 +3,7 @@
 #include "api/core/pod.h"
 #include "api/rules.h"
 #include "base/quantity.h"
+#include "schema/check.h"
 
 namespace skiff::api {
 namespace {
@@ -93,6 +94,13 @@ void mirror_service_account(json::object& spec) {
 }  // namespace
 
 std::string_view default_pull_policy(std::string_view image) {
+  // What is no reference has no tag, and so not "latest".
+  static const std::string kReference =
+      R"(^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)"
+      R"((?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?)"
+      R"([a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)"
+      R"((?::[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127})?(?:@.*)?$)";
+  if (!schema::matches_pattern(kReference, image)) return "IfNotPresent";
   if (image.find('@') != image.npos) return "IfNotPresent";
   const std::size_t slash = image.rfind('/');
   const std::string_view last = slash == image.npos ? image : image.substr(slash + 1);
@@ -100,7 +108,19 @@ std::string_view default_pull_policy(std::string_view image) {
   return colon == last.npos || last.substr(colon + 1) == "latest" ? "Always" : "IfNotPresent";
 }
 
+// Only init containers have a policy of their own, and only this one; others are dropped unsaid.
+void drop_restart_policies(json::object& spec) {
+  for (const std::string_view list : kContainerLists) {
+    each(spec, list, [&](json::object& container) {
+      const json::value* policy = container.if_contains("restartPolicy");
+      if (policy == nullptr || (list == "initContainers" && *policy == "Always")) return;
+      container.erase("restartPolicy");
+    });
+  }
+}
+
 void default_pod_spec(json::object& spec) {
+  drop_restart_policies(spec);
   for (const std::string_view list : kContainerLists) each(spec, list, default_container);
   each(spec, "volumes", default_volume);
   put(spec, "restartPolicy", "Always");

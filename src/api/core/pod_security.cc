@@ -57,6 +57,51 @@ void check_sysctls(const json::value& context, const std::string& path, Rules& r
   }
 }
 
+// A field of a Go type, as it is called in JSON and in Go, and the fields of its own type.
+struct GoField {
+  std::string_view json, go;
+  std::vector<GoField> inner = {};
+};
+
+json::value shown_as_go(const json::value& value, const std::vector<GoField>& fields) {
+  if (fields.empty() || !value.is_object()) return value;
+  json::object out;
+  for (const GoField& field : fields) {
+    const json::value* found = present(value, {field.json});
+    out[field.go] = found == nullptr ? json::value() : shown_as_go(*found, field.inner);
+  }
+  return out;
+}
+
+// A security context as the server prints its own type.
+json::value shown_context(const json::value& context) {
+  static const std::vector<GoField> kFields = {
+      {"capabilities", "Capabilities", {{"add", "Add"}, {"drop", "Drop"}}},
+      {"privileged", "Privileged"},
+      {"seLinuxOptions",
+       "SELinuxOptions",
+       {{"user", "User"}, {"role", "Role"}, {"type", "Type"}, {"level", "Level"}}},
+      {"windowsOptions",
+       "WindowsOptions",
+       {{"gmsaCredentialSpecName", "GMSACredentialSpecName"},
+        {"gmsaCredentialSpec", "GMSACredentialSpec"},
+        {"runAsUserName", "RunAsUserName"},
+        {"hostProcess", "HostProcess"}}},
+      {"runAsUser", "RunAsUser"},
+      {"runAsGroup", "RunAsGroup"},
+      {"runAsNonRoot", "RunAsNonRoot"},
+      {"readOnlyRootFilesystem", "ReadOnlyRootFilesystem"},
+      {"allowPrivilegeEscalation", "AllowPrivilegeEscalation"},
+      {"procMount", "ProcMount"},
+      {"seccompProfile",
+       "SeccompProfile",
+       {{"type", "Type"}, {"localhostProfile", "LocalhostProfile"}}},
+      {"appArmorProfile",
+       "AppArmorProfile",
+       {{"type", "Type"}, {"localhostProfile", "LocalhostProfile"}}}};
+  return shown_as_go(context, kFields);
+}
+
 }  // namespace
 
 void check_security_context(const json::value& context, const std::string& path,
@@ -71,13 +116,14 @@ void check_security_context(const json::value& context, const std::string& path,
   check_profile(context, path, rules);
   if (json::get_bool(context, {"allowPrivilegeEscalation"}).value_or(true)) return;
   if (json::get_bool(context, {"privileged"}).value_or(false)) {
-    rules.say(schema::invalid(
-        path, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"));
+    rules.say(
+        schema::invalid(path, shown_context(context),
+                        "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"));
   }
   for (const std::string& added :
        json::strings(json::get_array(context, {"capabilities", "add"}))) {
     if (added != "CAP_SYS_ADMIN") continue;
-    rules.say(schema::invalid(path, context,
+    rules.say(schema::invalid(path, shown_context(context),
                               "cannot set `allowPrivilegeEscalation` to false and "
                               "`capabilities.Add` CAP_SYS_ADMIN"));
   }

@@ -56,6 +56,24 @@ TEST(PodDefaults, PullPolicyFollowsTheTag) {
   EXPECT_EQ(default_pull_policy("host:5000/a"), "Always");
   EXPECT_EQ(default_pull_policy("host:5000/a:1"), "IfNotPresent");
   EXPECT_EQ(default_pull_policy("a@sha256:00"), "IfNotPresent");
+  EXPECT_EQ(default_pull_policy("Host.example/a_b/c--d"), "Always");
+  EXPECT_EQ(default_pull_policy("[::1]:5000/a"), "Always");
+  for (const char* none : {" x", "x ", "A", "a//b", "a:", "a/-b", "-a"}) {
+    EXPECT_EQ(default_pull_policy(none), "IfNotPresent") << none << " names no image";
+  }
+}
+
+TEST(PodDefaults, OnlyAnInitContainerMayAlwaysRestart) {
+  json::object spec = parsed(R"({"containers":[{"name":"a","restartPolicy":"Never"}],
+    "initContainers":[{"name":"i","restartPolicy":"Never"},
+                      {"name":"s","restartPolicy":"Always"}]})")
+                          .get_object();
+  default_pod_spec(spec);
+  const json::value pod = spec;
+  EXPECT_EQ(json::find(json::get_array(pod, {"containers"})[0], {"restartPolicy"}), nullptr);
+  const json::array& init = json::get_array(pod, {"initContainers"});
+  EXPECT_EQ(json::find(init[0], {"restartPolicy"}), nullptr);
+  EXPECT_EQ(json::get_string(init[1], {"restartPolicy"}), "Always");
 }
 
 TEST(PodDefaults, QosClass) {
@@ -159,7 +177,7 @@ TEST(PodValidation, SaysWhatKubernetesSays) {
           "securityContext":{"fsGroup":-2,"seccompProfile":{"type":"Localhost"}}})",
        {"spec.containers[0].securityContext.runAsUser: Invalid value: -1: must be between 0 and "
         "2147483647, inclusive",
-        R"(spec.containers[0].securityContext: Invalid value: {"runAsUser":-1,"privileged":true,"allowPrivilegeEscalation":false}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true)",
+        R"(spec.containers[0].securityContext: Invalid value: {"Capabilities":null,"Privileged":true,"SELinuxOptions":null,"WindowsOptions":null,"RunAsUser":-1,"RunAsGroup":null,"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,"ProcMount":null,"SeccompProfile":null,"AppArmorProfile":null}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true)",
         "spec.securityContext.fsGroup: Invalid value: -2: must be between 0 and 2147483647, "
         "inclusive",
         "spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when "
@@ -175,6 +193,9 @@ TEST(PodValidation, SaysWhatKubernetesSays) {
         R"(spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "": supported values: "DoNotSchedule", "ScheduleAnyway")",
         R"(spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, which means "match all values and all keys")",
         R"(spec.tolerations[1].operator: Invalid value: "v": value must be empty when `operator` is 'Exists')"}},
+      {"names to search",
+       R"({"containers":[{"name":"c","image":"x"}],"dnsConfig":{"searches":[".","a.","_b.c","a b"]}})",
+       {R"(spec.dnsConfig.searches[3]: Invalid value: "a b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*'))"}},
       {"a deadline of nothing",
        R"({"containers":[{"name":"c","image":"x"}],"activeDeadlineSeconds":0})",
        {"spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, "

@@ -62,6 +62,19 @@ void check_dns(const json::value& spec, const std::string& path, Rules& rules) {
     rules.say(schema::invalid(child(path, "searches"), searches,
                               "must not have more than 32 search paths"));
   }
+  const std::vector<std::string> domains = json::strings(searches);
+  constexpr std::size_t kMostCharacters = 2048;
+  if (join(domains, " ").size() > kMostCharacters) {
+    rules.say(schema::invalid(
+        child(path, "searches"), searches,
+        "must not have more than 2048 characters (including spaces) in the search list"));
+  }
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    std::string_view domain = domains[i];
+    if (domain == ".") continue;
+    if (domain.ends_with('.')) domain.remove_suffix(1);
+    rules.called(child(child(path, "searches"), i), domain, names::check_search_domain(domain));
+  }
   const json::array& options = json::get_array(*config, {"options"});
   for (std::size_t i = 0; i < options.size(); ++i) {
     if (json::get_string(options[i], {"name"}).empty()) {
@@ -97,7 +110,7 @@ void check_host_users(const json::value& spec, const std::string& path, Rules& r
   }
 }
 
-using NameCheck = names::Complaint (*)(std::string_view);
+using NameCheck = names::Complaints (*)(std::string_view);
 
 void check_names(const json::value& spec, const std::string& path,
                  std::initializer_list<std::pair<std::string_view, NameCheck>> fields,

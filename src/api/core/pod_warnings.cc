@@ -119,8 +119,9 @@ class Reader {
       }
       std::size_t v = 0;
       for (const std::string& value : json::strings(json::get_array(expression, {"values"}))) {
-        if (const auto bad = names::check_label_value(value); check_values && bad) {
-          say("{}.matchExpressions[{}].values[{}]: {} is invalid, {}", at, i, v, value, *bad);
+        for (const std::string& bad : names::check_label_value(value)) {
+          if (!check_values) break;
+          say("{}.matchExpressions[{}].values[{}]: {} is invalid, {}", at, i, v, value, bad);
         }
         ++v;
       }

@@ -288,8 +288,8 @@ std::vector<Cause> validate_limits(const json::value& object, const Admission&) 
   for (std::size_t i = 0; i < limits.size(); ++i) {
     const std::string path = child("spec.limits", i);
     const std::string_view type = json::get_string(limits[i], {"type"});
-    if (const auto bad = names::check_label_key(type)) {
-      rules.say(schema::invalid(child(path, "type"), json::string(type), *bad));
+    if (const auto bad = names::check_label_key(type); !bad.empty()) {
+      rules.called(child(path, "type"), type, bad);
     } else if (!type.contains('/') && type != "Pod" && type != "Container" &&
                type != "PersistentVolumeClaim") {
       rules.say(schema::invalid(child(path, "type"), json::string(type),

@@ -30,7 +30,7 @@ bool qualified(std::string_view name) { return name.contains('/'); }
 // A name of somebody else's: not requests.*, not kubernetes.io/*, and good behind "requests.".
 bool extended(std::string_view name) {
   if (name.contains("kubernetes.io/") || name.starts_with("requests.")) return false;
-  return !names::check_label_key("requests." + std::string(name));
+  return names::check_label_key("requests." + std::string(name)).empty();
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ bool overcommit_allowed(std::string_view name) {
 }
 
 void check_resource_name(std::string_view name, const std::string& path, Rules& rules) {
-  if (const auto bad = names::check_label_key(name)) {
-    rules.say(schema::invalid(path, json::string(name), *bad));
+  if (const auto bad = names::check_label_key(name); !bad.empty()) {
+    rules.called(path, name, bad);
   } else if (!qualified(name) && !standard_quota_resource(name) && name != "storage") {
     rules.say(schema::invalid(path, json::string(name),
                               "must be a standard resource type or fully qualified"));

@@ -6,6 +6,7 @@
 
 #include "api/cells.h"
 #include "api/rules.h"
+#include "base/ip.h"
 #include "base/names.h"
 #include "base/selectors.h"
 #include "base/strings.h"
@@ -64,8 +65,6 @@ void set_defaults(json::value& object) {
     put(spec, "internalTrafficPolicy", "Cluster");
   }
   if (type == "LoadBalancer") put(spec, "allocateLoadBalancerNodePorts", true);
-  const std::string ip(json::get_string(object, {"spec", "clusterIP"}));
-  if (!ip.empty()) put(spec, "clusterIPs", json::array{json::string(ip)});
 }
 
 void check_port(const json::value& port, const std::string& path, bool several,
@@ -182,6 +181,30 @@ void check_external_addresses(const json::value& object, Rules& rules) {
   }
 }
 
+void check_source_ranges(const json::value& object, std::string_view type, Rules& rules) {
+  constexpr std::string_view kBad =
+      "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+  constexpr std::string_view kOnly = "may only be used when `type` is 'LoadBalancer'";
+  constexpr std::string_view kNote = "service.beta.kubernetes.io/load-balancer-source-ranges";
+  const auto check = [&](const std::string& at, std::string_view text) {
+    if (!parse_cidr(trim(text))) rules.say(schema::invalid(at, json::string(trim(text)), kBad));
+  };
+  // The path is spelled so.
+  const std::string path = "spec.LoadBalancerSourceRanges";
+  const auto ranges = json::strings(json::get_array(object, {"spec", "loadBalancerSourceRanges"}));
+  const json::object& notes = json::get_object(object, {"metadata", "annotations"});
+  if (!ranges.empty()) {
+    if (type != "LoadBalancer") rules.say(schema::forbidden(path, kOnly));
+    for (std::size_t i = 0; i < ranges.size(); ++i) check(child(path, i), ranges[i]);
+  } else if (notes.contains(kNote)) {
+    const std::string at = schema::entry("metadata.annotations", kNote);
+    if (type != "LoadBalancer") rules.say(schema::forbidden(at, kOnly));
+    const std::string_view text = trim(json::get_string(notes.at(kNote), {}));
+    if (text.empty()) return;
+    for (const std::string_view range : split(text, ',')) check(at, range);
+  }
+}
+
 void check_same_ports(const json::array& ports, Rules& rules) {
   std::set<std::pair<std::string_view, std::int64_t>> nodes, seen;
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -270,6 +293,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
                                 "may not be used when `type` is 'ClusterIP'"));
   }
   check_same_ports(ports, rules);
+  check_source_ranges(object, type, rules);
   check_traffic(object, type, rules);
   return rules.take();
 }

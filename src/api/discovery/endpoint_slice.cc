@@ -49,8 +49,8 @@ void check_domain(const std::string& path, std::string_view name, Rules& rules) 
     return;
   }
   if (name.ends_with('.')) name.remove_suffix(1);
-  if (const auto bad = names::check_dns1123_subdomain(name)) {
-    rules.say(schema::invalid(path, json::string(name), *bad));
+  if (const auto bad = names::check_dns1123_subdomain(name); !bad.empty()) {
+    rules.say(schema::invalid(path, json::string(name), join(bad, ",")));
   } else if (!name.contains('.')) {
     rules.say(schema::invalid(path, json::string(name),
                               "should be a domain with at least two segments separated by dots"));

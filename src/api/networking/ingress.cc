@@ -31,39 +31,36 @@ void set_defaults(json::value& object) {
   if (json::object* status = object_in(*root, "status")) object_in(*status, "loadBalancer");
 }
 
-names::Complaint check_wildcard(std::string_view host) {
-  if (host.size() > 253) return "must be no more than 253 characters";
-  if (host.starts_with("*.") && !names::check_dns1123_subdomain(host.substr(2))) return {};
-  return "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, "
-         "which must consist of lower case alphanumeric characters, '-' or '.' and end with an "
-         "alphanumeric character (e.g. '*.example.com', regex used for validation is "
-         R"('\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'))";
+names::Complaints check_wildcard(std::string_view host) {
+  names::Complaints out;
+  if (host.size() > 253) out.emplace_back("must be no more than 253 characters");
+  if (host.starts_with("*.") && names::check_dns1123_subdomain(host.substr(2)).empty()) return out;
+  out.emplace_back(
+      "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, "
+      "which must consist of lower case alphanumeric characters, '-' or '.' and end with an "
+      "alphanumeric character (e.g. '*.example.com', regex used for validation is "
+      R"('\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'))");
+  return out;
 }
 
-names::Complaint check_host(std::string_view host) {
+names::Complaints check_host(std::string_view host) {
   return host.find('*') != host.npos ? check_wildcard(host) : names::check_dns1123_subdomain(host);
 }
 
 void check_segment(std::string_view text, const std::string& path, Causes& out) {
   if (text.empty()) {
     out.push_back(schema::required(path));
-  } else if (text == "." || text == "..") {
-    out.push_back(
-        schema::invalid(path, json::string(text), "may not be '" + std::string(text) + "'"));
-  } else {
-    for (const std::string_view bad : {"/", "%"}) {
-      if (text.find(bad) == text.npos) continue;
-      out.push_back(
-          schema::invalid(path, json::string(text), "may not contain '" + std::string(bad) + "'"));
-    }
+  }
+  for (const std::string& bad : names::check_path_segment(text)) {
+    out.push_back(schema::invalid(path, json::string(text), bad));
   }
 }
 
 void check_reference(const json::value& reference, const std::string& path, Causes& out) {
   if (given(reference, "apiGroup") != nullptr) {
     const std::string_view group = json::get_string(reference, {"apiGroup"});
-    if (const auto bad = names::check_dns1123_subdomain(group)) {
-      out.push_back(schema::invalid(child(path, "apiGroup"), json::string(group), *bad));
+    for (const std::string& bad : names::check_dns1123_subdomain(group)) {
+      out.push_back(schema::invalid(child(path, "apiGroup"), json::string(group), bad));
     }
   }
   for (const std::string_view field : {"kind", "name"}) {
@@ -76,16 +73,18 @@ void check_service(const json::value& service, const std::string& path, Causes& 
   const std::string at = child(path, "service");
   if (name.empty()) {
     out.push_back(schema::required(child(at, "name")));
-  } else if (const auto bad = names::check_dns1035_label(name)) {
-    out.push_back(schema::invalid(child(at, "name"), json::string(name), *bad));
+  } else {
+    for (const std::string& bad : names::check_dns1035_label(name)) {
+      out.push_back(schema::invalid(child(at, "name"), json::string(name), bad));
+    }
   }
   const std::string_view port = json::get_string(service, {"port", "name"});
   const std::int64_t number = count(service, {"port", "number"});
   if (!port.empty() && number != 0) {
     out.push_back(schema::invalid(path, "", "cannot set both port name & port number"));
   } else if (!port.empty()) {
-    if (const auto bad = names::check_port_name(port)) {
-      out.push_back(schema::invalid(child(at, "port.name"), json::string(port), *bad));
+    for (const std::string& bad : names::check_port_name(port)) {
+      out.push_back(schema::invalid(child(at, "port.name"), json::string(port), bad));
     }
   } else if (number == 0) {
     out.push_back(schema::required(path, "port name or number is required"));
@@ -146,8 +145,8 @@ void check_rules(const json::array& rules, Causes& out) {
       if (parse_ip(host)) {
         out.push_back(schema::invalid(child(path, "host"), json::string(host), kNoAddress));
       }
-      if (const auto bad = check_host(host)) {
-        out.push_back(schema::invalid(child(path, "host"), json::string(host), *bad));
+      for (const std::string& bad : check_host(host)) {
+        out.push_back(schema::invalid(child(path, "host"), json::string(host), bad));
       }
     }
     if (given(rules[i], "http") == nullptr) continue;
@@ -164,14 +163,14 @@ void check_tls(const json::array& list, Causes& out) {
     const json::array& hosts = json::get_array(list[i], {"hosts"});
     for (std::size_t k = 0; k < hosts.size(); ++k) {
       const std::string_view host = json::get_string(hosts[k], {});
-      if (const auto bad = check_host(host)) {
-        out.push_back(schema::invalid(child(child(path, "hosts"), k), json::string(host), *bad));
+      for (const std::string& bad : check_host(host)) {
+        out.push_back(schema::invalid(child(child(path, "hosts"), k), json::string(host), bad));
       }
     }
     const std::string_view secret = json::get_string(list[i], {"secretName"});
     if (secret.empty()) continue;
-    if (const auto bad = names::check_dns1123_subdomain(secret)) {
-      out.push_back(schema::invalid(child(path, "secretName"), json::string(secret), *bad));
+    for (const std::string& bad : names::check_dns1123_subdomain(secret)) {
+      out.push_back(schema::invalid(child(path, "secretName"), json::string(secret), bad));
     }
   }
 }
@@ -188,8 +187,8 @@ void check_status(const json::value& object, Causes& out) {
     }
     const std::string_view host = json::get_string(list[i], {"hostname"});
     if (host.empty()) continue;
-    if (const auto bad = names::check_dns1123_subdomain(host)) {
-      out.push_back(schema::invalid(child(path, "hostname"), json::string(host), *bad));
+    for (const std::string& bad : names::check_dns1123_subdomain(host)) {
+      out.push_back(schema::invalid(child(path, "hostname"), json::string(host), bad));
     }
     if (parse_ip(host)) {
       out.push_back(schema::invalid(child(path, "hostname"), json::string(host), kNoAddress));
@@ -209,7 +208,10 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   const json::array& rules = json::get_array(spec, {"rules"});
   const json::value* backend = given(spec, "defaultBackend");
   if (rules.empty() && backend == nullptr) {
-    const json::value shown = given(spec, "rules") == nullptr ? json::value() : json::value(rules);
+    // An empty list is gone from the object, but not from what was sent.
+    const json::value* sent =
+        context.sent == nullptr ? nullptr : json::find(*context.sent, {"spec", "rules"});
+    const json::value shown = sent == nullptr ? json::value() : *sent;
     out.push_back(
         schema::invalid("spec", shown, "either `defaultBackend` or `rules` must be specified"));
   }
@@ -219,8 +221,8 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   const std::string_view name = json::get_string(spec, {"ingressClassName"});
   const bool named = given(spec, "ingressClassName") != nullptr;
   if (named) {
-    if (const auto bad = names::check_dns1123_subdomain(name)) {
-      out.push_back(schema::invalid("spec.ingressClassName", json::string(name), *bad));
+    for (const std::string& bad : names::check_dns1123_subdomain(name)) {
+      out.push_back(schema::invalid("spec.ingressClassName", json::string(name), bad));
     }
   }
   const json::object& notes = json::get_object(object, {"metadata", "annotations"});
@@ -297,8 +299,10 @@ void check_parameters(const json::value& parameters, Causes& out) {
     if (ns == nullptr) {
       out.push_back(
           schema::required(child(path, "namespace"), "`parameters.scope` is set to 'Namespace'"));
-    } else if (const auto bad = names::check_dns1123_label(json::get_string(*ns, {}))) {
-      out.push_back(schema::invalid(child(path, "namespace"), *ns, *bad));
+      return;
+    }
+    for (const std::string& bad : names::check_dns1123_label(json::get_string(*ns, {}))) {
+      out.push_back(schema::invalid(child(path, "namespace"), *ns, bad));
     }
   } else if (scope == "Cluster") {
     if (ns != nullptr) {

@@ -83,8 +83,8 @@ void check_port(const json::value& port, const std::string& path, Causes& out) {
           schema::invalid(end_path, *end, "may not be specified when `port` is non-numeric"));
     }
     const std::string_view name = json::view(number->get_string());
-    if (const auto bad = names::check_port_name(name)) {
-      out.push_back(schema::invalid(child(path, "port"), *number, *bad));
+    for (const std::string& bad : names::check_port_name(name)) {
+      out.push_back(schema::invalid(child(path, "port"), *number, bad));
     }
   } else {
     const std::int64_t n = json::get_int(*number, {}).value_or(0);

@@ -74,6 +74,7 @@ std::vector<Cause> validate_cluster_role(const json::value& object, const Admiss
 void default_binding(json::value& object) {
   json::object* root = object.if_object();
   if (root == nullptr) return;
+  put(*root, "roleRef", json::object());
   if (json::object* ref = object_in(*root, "roleRef")) put(*ref, "apiGroup", json::string(kGroup));
   each(*root, "subjects", [](json::object& subject) {
     const std::string kind(json::get_string(subject, {"kind"}));
@@ -98,14 +99,6 @@ void check_subject(const json::value& subject, bool namespaced, const std::strin
   }
 }
 
-names::Complaint check_path_segment(std::string_view name) {
-  if (name == "." || name == "..") return fmt::format("may not be '{}'", name);
-  for (const std::string_view bad : {"/", "%"}) {
-    if (name.contains(bad)) return fmt::format("may not contain '{}'", bad);
-  }
-  return std::nullopt;
-}
-
 std::vector<Cause> validate_any_binding(const json::value& object, const Admission& context,
                                         bool namespaced) {
   Rules rules;
@@ -118,7 +111,7 @@ std::vector<Cause> validate_any_binding(const json::value& object, const Admissi
   if (name.empty()) {
     rules.say(schema::required("roleRef.name"));
   } else {
-    rules.called("roleRef.name", name, check_path_segment(name));
+    rules.called("roleRef.name", name, names::check_path_segment(name));
   }
   const json::array& subjects = json::get_array(object, {"subjects"});
   for (std::size_t i = 0; i < subjects.size(); ++i) {

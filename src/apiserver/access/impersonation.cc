@@ -113,8 +113,8 @@ bool split_service_account(std::string_view user, std::string& ns, std::string& 
   constexpr std::string_view kPrefix = "system:serviceaccount:";
   if (!user.starts_with(kPrefix)) return false;
   const auto parts = split(user.substr(kPrefix.size()), ':');
-  if (parts.size() != 2 || names::check_dns1123_label(parts[0]) ||
-      names::check_dns1123_subdomain(parts[1])) {
+  if (parts.size() != 2 || !names::check_dns1123_label(parts[0]).empty() ||
+      !names::check_dns1123_subdomain(parts[1]).empty()) {
     return false;
   }
   ns = parts[0];

@@ -152,9 +152,30 @@ Result<std::string> give_address(const AdmissionRequest& request) {
               "Internal error occurred: failed to allocate a serviceIP: range is full");
 }
 
+// Here is one family; only who has no selector and no address may speak of two.
+Result<void> check_families(const AdmissionRequest& request, bool headless) {
+  if (headless && json::get_object(request.object, {"spec", "selector"}).empty()) return {};
+  std::vector<Cause> causes;
+  const std::string policy(json::get_string(request.object, {"spec", "ipFamilyPolicy"}));
+  if (policy == "RequireDualStack") {
+    causes.push_back(invalid_value("spec.ipFamilyPolicy", json::string(policy),
+                                   "this cluster is not configured for dual-stack services"));
+  }
+  const json::array& families = json::get_array(request.object, {"spec", "ipFamilies"});
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    if (json::get_string(families[i], {}) == "IPv4") continue;
+    causes.push_back(invalid_value(fmt::format("spec.ipFamilies[{}]", i), families[i],
+                                   "not configured on this cluster"));
+  }
+  if (causes.empty()) return {};
+  return std::unexpected(
+      invalid(request.request.kind->resource(), api::name(request.object), std::move(causes)));
+}
+
 Result<void> assign_address(const AdmissionRequest& request) {
   json::object& spec = json::make_object(request.object, {"spec"});
   const std::string ip(json::get_string(request.object, {"spec", "clusterIP"}));
+  SKIFF_TRY(check_families(request, ip == "None"));
   spec.emplace("ipFamilies", json::array{"IPv4"});
   spec.emplace("ipFamilyPolicy", "SingleStack");
   if (ip == "None") return {};
@@ -175,7 +196,8 @@ Result<void> take_port(const AdmissionRequest& request, std::size_t index, std::
   std::string why;
   const Object holder = request.txn.get(port_key(port));
   const std::string self = fmt::format("{}/{}", request.request.ns, api::name(request.object));
-  if (port < kFirstPort || port > kLastPort) {
+  // A dry run asks only whether the port is taken.
+  if (!request.request.dry_run && (port < kFirstPort || port > kLastPort)) {
     why = fmt::format("provided port is not in the valid range. The range of valid ports is {}-{}",
                       kFirstPort, kLastPort);
   } else if (holder == nullptr || json::get_string(*holder, {"service"}) == self) {

@@ -124,6 +124,28 @@ TEST_F(ServiceAddresses, A_change_of_type_gives_and_takes_what_belongs_to_it) {
   EXPECT_TRUE(world.get("ipaddresses.networking.k8s.io", "", ip(a)).is_null());
 }
 
+TEST_F(ServiceAddresses, Here_is_one_family_of_addresses) {
+  const auto why = [&](std::string_view spec) {
+    return std::string(json::get_string(make("a", spec).second, {"message"}));
+  };
+  EXPECT_EQ(why(R"({"ports":[{"port":80}],"ipFamilyPolicy":"RequireDualStack"})"),
+            "Service \"a\" is invalid: spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": "
+            "this cluster is not configured for dual-stack services");
+  EXPECT_EQ(why(R"({"ports":[{"port":80}],"ipFamilies":["IPv6"]})"),
+            "Service \"a\" is invalid: spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured "
+            "on this cluster");
+  EXPECT_EQ(make("b", R"({"ports":[{"port":80}],"ipFamilyPolicy":"PreferDualStack"})").first, 201);
+  EXPECT_EQ(make("c", R"({"clusterIP":"None","ipFamilyPolicy":"RequireDualStack"})").first, 201)
+      << "whose endpoints are somebody else's";
+}
+
+TEST_F(ServiceAddresses, A_dry_run_does_not_ask_for_the_range_of_a_port) {
+  const char* body = R"({"metadata":{"name":"a"},"spec":{"type":"NodePort",
+    "ports":[{"port":80,"nodePort":5}]}})";
+  EXPECT_EQ(world.call("POST", path("?dryRun=All"), body).first, 201);
+  EXPECT_EQ(world.call("POST", path(), body).first, 422);
+}
+
 TEST_F(ServiceAddresses, A_dry_run_takes_nothing) {
   ASSERT_EQ(world
                 .call("POST", path("?dryRun=All"),

@@ -16,14 +16,6 @@ Error bad_options(Cause cause) {
   return invalid(options, "", {std::move(cause)});
 }
 
-// Our "YAML line 3: what" as Go says it.
-std::string go_yaml(std::string_view message) {
-  constexpr std::string_view kOurs = "YAML line ";
-  if (message.starts_with(kOurs)) message.remove_prefix(kOurs.size() - 5);
-  if (message.starts_with("line 1: ")) message.remove_prefix(8);
-  return fmt::format("error converting YAML to JSON: yaml: {}", message);
-}
-
 Result<json::value> parse(std::string_view text, std::vector<std::string>& doubled) {
   // Most clients send JSON, which is quicker to read.
   if (trim(text).starts_with('{')) {
@@ -54,7 +46,8 @@ Result<void> read_apply_body(const http::Request& request, WriteRequest& write) 
   auto parsed = parse(request.body, doubled);
   if (!parsed) {
     return fail(Code::kBadRequest,
-                fmt::format("error decoding YAML: {}", go_yaml(parsed.error().message)));
+                fmt::format("error decoding YAML: error converting YAML to JSON: {}",
+                            parsed.error().message));
   }
   write.body = std::move(*parsed);
   if (write.body.is_null()) write.body.emplace_object();

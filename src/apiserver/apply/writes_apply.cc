@@ -152,6 +152,7 @@ Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
     return std::unexpected(uid_changed(request, uid));
   }
   SKIFF_TRY(match_body(request, next));
+  SKIFF_TRY(gate_.check_types(*request.kind, next));
   Result<Outcome> outcome = replace(txn, write, *old, std::move(next));
   if (outcome && request.subresource == "scale") outcome->scale_of = request.kind;
   return outcome;

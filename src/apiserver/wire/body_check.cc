@@ -6,8 +6,6 @@
 
 #include "api/meta.h"
 #include "apiserver/status.h"
-#include "apiserver/wire/go_json.h"
-#include "base/strings.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -101,13 +99,6 @@ Result<void> check_built_in(const KindTable& kinds, const ServedKind& kind,
 
 }  // namespace
 
-std::string_view go_word(const json::value& v) {
-  if (v.is_array()) return "array";
-  if (v.is_string()) return "string";
-  if (v.is_bool()) return "bool";
-  return v.is_object() ? "object" : "number";
-}
-
 Error unrecognized_body(std::string_view kind, std::string_view why, std::string_view body) {
   return {
       .code = Code::kBadRequest,
@@ -115,15 +106,11 @@ Error unrecognized_body(std::string_view kind, std::string_view why, std::string
                              kind, why, summary(body))};
 }
 
-std::string json_syntax_error(std::string_view text, const Error& error) {
-  const std::string_view rest = trim(text);
-  if (rest.empty() || error.message.contains("incomplete")) return "unexpected end of JSON input";
-  const char first = rest.front();
-  if (std::string_view("{[\"-0123456789tfn").find(first) == std::string_view::npos) {
-    return fmt::format("invalid character '{}' looking for beginning of value", first);
-  }
-  const std::string words = go_json_error(text);
-  return words.empty() ? error.message : words;
+std::string_view go_word(const json::value& v) {
+  if (v.is_array()) return "array";
+  if (v.is_string()) return "string";
+  if (v.is_bool()) return "bool";
+  return v.is_object() ? "object" : "number";
 }
 
 Result<void> check_body(const KindTable& kinds, const WriteRequest& write, std::string_view raw) {

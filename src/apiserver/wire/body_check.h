@@ -19,8 +19,6 @@ inline constexpr std::string_view kHeadType =
 // A body that cannot be read as anything: `why` in the sentence that names the kind wanted and
 // shows how the body begins.
 Error unrecognized_body(std::string_view kind, std::string_view why, std::string_view body);
-// Go's sentence about a text that json::parse() has refused with `error`.
-std::string json_syntax_error(std::string_view text, const Error& error);
 
 // For create and update of the object itself or its status; `raw` is the body as it was sent.
 Result<void> check_body(const KindTable& kinds, const WriteRequest& write, std::string_view raw);

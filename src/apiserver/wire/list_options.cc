@@ -7,7 +7,7 @@
 
 #include "apiserver/status.h"
 #include "apiserver/wire/body_check.h"
-#include "apiserver/wire/go_json.h"
+#include "apiserver/wire/json_syntax.h"
 #include "base/base64.h"
 #include "base/strings.h"
 
@@ -162,7 +162,7 @@ Result<Continue> decode_continue(std::string_view text) {
   const auto bytes = bad < text.size() ? std::nullopt : base64::decode(standard);
   if (!bytes) return bad_token(fmt::format("illegal base64 data at input byte {}", bad));
   const auto parsed = json::parse(*bytes);
-  if (!parsed) return bad_token(go_json_error(*bytes));
+  if (!parsed) return bad_token(json_syntax_error(*bytes));
   SKIFF_TRY(check_token(*parsed));
   const std::string_view version = json::get_string(*parsed, {"v"});
   if (version != kTokenVersion) {

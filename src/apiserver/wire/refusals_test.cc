@@ -211,7 +211,7 @@ TEST(Watches, BookmarkTwoSecondsBeforeTheEnd) {
   EXPECT_EQ(bytes, "") << "only once";
 }
 
-TEST(Metadata, OfADaemonSetAloneLeavesOutWhatIsAFieldToTheServer) {
+TEST(PartialMetadata, OfADaemonSetAloneLeavesOutWhatIsAFieldToTheServer) {
   World world;
   const std::string sets = "/apis/apps/v1/namespaces/default/daemonsets";
   const json::value made = world

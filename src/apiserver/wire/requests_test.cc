@@ -75,6 +75,80 @@ TEST(Bodies, AreRefusedWithTheRealSentence) {
           "\"pkg/runtime/scheme.go:110\""}});
 }
 
+TEST(Bodies, OfPatchesAreRefusedWithTheRealSentence) {
+  World world;
+  const std::string x = World::pods("/x");
+  const char *merge = "application/merge-patch+json", *list = "application/json-patch+json",
+             *strategic = "application/strategic-merge-patch+json";
+  check(world, {{"PATCH", x, merge, "{", 400, "error decoding patch: unexpected end of JSON input"},
+                {"PATCH", x, merge, "", 400, "error decoding patch: unexpected end of JSON input"},
+                {"PATCH", x, merge, "[]", 400,
+                 "error decoding patch: json: cannot unmarshal array into Go value of type "
+                 "map[string]interface {}"},
+                {"PATCH", x, strategic, "{", 400, "unexpected end of JSON input"},
+                {"PATCH", x, strategic, "5", 400,
+                 "json: cannot unmarshal number into Go value of type map[string]interface {}"},
+                {"PATCH", x, list, "{}", 400,
+                 "error decoding patch: json: cannot unmarshal object into Go value of type "
+                 "[]handlers.jsonPatchOp"},
+                {"PATCH", x, list, "[]", 404, "pods \"x\" not found"}});
+}
+
+TEST(Bodies, AreReadAsGoReadsThem) {
+  World world;
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  check(world, {{"POST", maps, kJson, "null", 422,
+                 "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName "
+                 "is required"}});
+  const json::value half =
+      world.call("POST", maps, R"({"metadata":{"name":"half"},"data":{"a":"\ud800"}})").second;
+  EXPECT_EQ(json::get_string(half, {"data", "a"}), "\xEF\xBF\xBD");
+  const json::value twice =
+      world
+          .call("POST", maps,
+                R"({"metadata":{"name":"twice"},"data":{"x":"y"},"data":{"z":"w"},"more":1})")
+          .second;
+  EXPECT_EQ(json::serialize(twice.at("data")), R"({"x":"y","z":"w"})");
+  std::vector<std::string> warnings;
+  for (const auto& [name, text] : world.last.headers) {
+    if (name == "Warning") warnings.push_back(text);
+  }
+  EXPECT_EQ(warnings, (std::vector<std::string>{R"(299 - "duplicate field \"data\"")",
+                                                R"(299 - "unknown field \"more\"")"}));
+  const auto [status, deep] =
+      world.call("POST", maps, R"({"data":)" + std::string(500, '[') + std::string(500, ']') + "}");
+  EXPECT_EQ(status, 400);
+  EXPECT_TRUE(json::get_string(deep, {"message"}).contains("cannot be handled as a ConfigMap"));
+}
+
+TEST(Bodies, InYamlMayGiveAKeyTwiceButAreWarned) {
+  World world;
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const std::string body = "metadata: {name: a}\ndata: {k: '1', k: '2'}\n";
+  const auto [status, made] = world.call("POST", maps, body, "application/yaml");
+  EXPECT_EQ(status, 201);
+  EXPECT_EQ(json::get_string(made, {"data", "k"}), "2");
+  EXPECT_EQ(http::header(world.last.headers, "Warning"),
+            R"(299 - "yaml: unmarshal errors:   line 2: key \"k\" already set in map")");
+  const auto [refused, why] =
+      world.call("POST", maps + "?fieldValidation=Strict", body, "application/yaml");
+  EXPECT_EQ(refused, 400);
+  EXPECT_TRUE(json::get_string(why, {"message"}).contains("already set in map"));
+}
+
+TEST(Warnings, ThatAKindIsDeprecatedComeFirst) {
+  World world;
+  world.call("POST", "/api/v1/namespaces/default/endpoints",
+             R"({"metadata":{"name":"a"},"surprise":1})");
+  std::vector<std::string> warnings;
+  for (const auto& [name, text] : world.last.headers) {
+    if (name == "Warning") warnings.push_back(text);
+  }
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_TRUE(warnings[0].contains("is deprecated"));
+  EXPECT_TRUE(warnings[1].contains("surprise"));
+}
+
 TEST(Bodies, OfCustomKindsMustSayWhatTheyAre) {
   World world;
   world.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",

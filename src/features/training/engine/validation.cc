@@ -24,10 +24,10 @@ constexpr std::size_t kLabelBytes = 63;
 
 void check_name(const Job& job, std::vector<Cause>& causes) {
   const json::value name(json::string(job.name));
-  if (const names::Complaint complaint = names::check_dns1035_label(job.name)) {
-    causes.push_back(invalid("metadata.name", name, *complaint));
-    return;
+  for (const std::string& complaint : names::check_dns1035_label(job.name)) {
+    causes.push_back(invalid("metadata.name", name, complaint));
   }
+  if (!causes.empty()) return;
   for (const Role& role : job.roles) {
     if (role.replicas == 0) continue;
     const std::string longest = replica_name(job, role, role.replicas - 1);
