@@ -85,6 +85,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   Outcome outcome{.status = 201};
   json::value sent = take_managed(object);
   SKIFF_TRY(check_unknown(request, object, txn.warnings));
+  drop_doubled_owners(object, txn.warnings);
   SKIFF_TRY(choose_name(txn, request, object));
   json::object& metadata = json::make_object(object, {"metadata"});
   for (std::string_view gone : {"deletionTimestamp", "deletionGracePeriodSeconds"}) {
@@ -114,6 +115,11 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   const api::Admission context{.now = now, .user = &user, .sent = &request.body};
   // Before labels are made of a name that may be bad.
   std::vector<Cause> causes = check_metadata(kind, object, true);
+  if (const auto sent_generation = json::get_int(request.body, {"metadata", "generation"});
+      sent_generation.value_or(0) < 0) {
+    causes.push_back(invalid_value("metadata.generation", *sent_generation,
+                                   "must be greater than or equal to 0"));
+  }
   if (kind.kind.prepare != nullptr) kind.kind.prepare(object, context);
   std::ranges::move(broken, std::back_inserter(causes));
   std::vector<std::string> hints;

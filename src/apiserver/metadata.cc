@@ -9,6 +9,7 @@
 #include "apiserver/status.h"
 #include "apiserver/writes.h"
 #include "base/names.h"
+#include "base/strings.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -51,7 +52,7 @@ void check_names(const ServedKind& kind, const json::value& object, std::vector<
 void check_owner(const json::value& owner, std::vector<Cause>& causes) {
   constexpr std::string_view kPath = "metadata.ownerReferences";
   const std::string_view version = json::get_string(owner, {"apiVersion"});
-  if (version.empty() || version.ends_with('/')) {
+  if (version.empty() || version.ends_with('/') || std::ranges::count(version, '/') > 1) {
     causes.push_back(invalid_value(fmt::format("{}.apiVersion", kPath), json::string(version),
                                    "version must not be empty"));
   }
@@ -132,6 +133,26 @@ std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& obj
   check_owners(json::get_array(object, {"metadata", "ownerReferences"}), causes);
   check_finalizers(kind, json::get_array(object, {"metadata", "finalizers"}), created, causes);
   return causes;
+}
+
+void drop_doubled_owners(json::value& object, std::vector<std::string>& warnings) {
+  const json::array& owners = json::get_array(object, {"metadata", "ownerReferences"});
+  json::array kept;
+  std::vector<std::string> doubled;
+  for (const json::value& owner : owners) {
+    if (std::ranges::find(kept, owner) == kept.end()) {
+      kept.push_back(owner);
+    } else {
+      doubled.emplace_back(json::get_string(owner, {"uid"}));
+    }
+  }
+  if (doubled.empty()) return;
+  warnings.push_back(
+      fmt::format(".metadata.ownerReferences contains duplicate entries; API server dedups owner "
+                  "references in 1.20+, and may reject such requests as early as 1.24; please fix "
+                  "your requests; duplicate UID(s) observed: {}",
+                  join(doubled, ", ")));
+  json::set(object, {"metadata", "ownerReferences"}, std::move(kept));
 }
 
 void warn_of_metadata(const ServedKind& kind, const json::value& object, const json::value* old,

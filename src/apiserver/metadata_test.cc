@@ -208,5 +208,37 @@ TEST_F(Metadata, An_event_is_judged_as_the_kind_it_is_kept_as) {
   EXPECT_EQ(json::find(answer, {"details", "group"}), nullptr);
 }
 
+TEST_F(Metadata, An_owner_named_twice_is_kept_once) {
+  const auto [code, made] = map(
+      R"({"name":"m","ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"},
+          {"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]})");
+  EXPECT_EQ(code, 201);
+  EXPECT_EQ(json::get_array(made, {"metadata", "ownerReferences"}).size(), 1U);
+  ASSERT_EQ(warnings().size(), 1U);
+  EXPECT_TRUE(warnings()[0].contains("duplicate UID(s) observed: u")) << warnings()[0];
+}
+
+TEST_F(Metadata, Versions_of_owners_and_generations_are_checked) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(
+      causes(map(R"({"name":"m","ownerReferences":[{"apiVersion":"a/b/c","kind":"Pod",
+                           "name":"p","uid":"u"}]})")
+                 .second),
+      Lines{R"(metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not )"
+            "be empty"});
+  EXPECT_EQ(causes(map(R"({"name":"m","generation":-5})").second),
+            Lines{"metadata.generation: Invalid value: -5: must be greater than or equal to 0"});
+  EXPECT_EQ(map(R"({"name":"m","generation":1e3})").first, 400) << "Go reads no 1e3 as a number";
+}
+
+TEST_F(Metadata, Values_are_quoted_as_Go_quotes_them) {
+  const auto [code, answer] = map(R"({"name":"a\nb\u0001"})");
+  EXPECT_EQ(code, 422);
+  EXPECT_TRUE(json::get_string(answer, {"message"})
+                  .starts_with(R"(ConfigMap "a\nb\x01" is invalid: metadata.name: Invalid value: )"
+                               R"("a\nb\x01": )"))
+      << json::get_string(answer, {"message"});
+}
+
 }  // namespace
 }  // namespace skiff::apiserver

@@ -12,12 +12,12 @@
 
 #include "apiserver/access/access.h"
 #include "apiserver/admission/quota_keeper.h"
-#include "apiserver/garbage.h"
 #include "apiserver/kinds.h"
 #include "apiserver/openapi.h"
 #include "apiserver/pod_streams.h"
 #include "apiserver/reads.h"
 #include "apiserver/upkeep/compaction.h"
+#include "apiserver/upkeep/garbage.h"
 #include "apiserver/upkeep/local_services.h"
 #include "apiserver/watch.h"
 #include "apiserver/wire/audit_ids.h"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "schema/causes.h"
 
 namespace skiff::apiserver {
@@ -145,7 +146,10 @@ Cause required(std::string field, std::string_view detail) {
 Cause invalid_value(std::string field, const json::value& value, std::string_view detail) {
   return {.field = std::move(field),
           .reason = "FieldValueInvalid",
-          .message = fmt::format("Invalid value: {}: {}", json::serialize(value), detail)};
+          .message = fmt::format("Invalid value: {}: {}",
+                                 value.is_string() ? go_quoted(json::view(value.get_string()))
+                                                   : json::serialize(value),
+                                 detail)};
 }
 
 Cause unsupported_value(std::string field, const json::value& value,

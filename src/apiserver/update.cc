@@ -129,6 +129,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   }
   Outcome outcome{.key = key_of(request)};
   json::value sent = take_managed(next);
+  drop_doubled_owners(next, txn.warnings);
   SKIFF_TRY(check_unknown(request, next, txn.warnings));
   json::object& root = next.get_object();
   json::value room;

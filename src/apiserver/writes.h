@@ -125,6 +125,8 @@ Error invalid_update(const WriteRequest& request, const std::vector<Cause>& meta
                      const std::vector<Cause>& changes, const std::vector<Cause>& own);
 // Names are chosen, and so checked, when an object is `created`.
 std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& object, bool created);
+// An owner that is named twice in the same words is kept once.
+void drop_doubled_owners(json::value& object, std::vector<std::string>& warnings);
 // What a client should be told about good metadata.
 void warn_of_metadata(const ServedKind& kind, const json::value& object, const json::value* old,
                       std::vector<std::string>& warnings);

@@ -56,4 +56,23 @@ bool equal_secrets(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+std::string go_quoted(std::string_view text) {
+  constexpr std::string_view kNamed = "\a\b\f\n\r\t\v", kLetters = "abfnrtv";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (const std::size_t at = kNamed.find(c); at != std::string_view::npos) {
+      out += {'\\', kLetters[at]};
+    } else if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (byte < ' ' || byte == 0x7f) {
+      constexpr std::string_view kHex = "0123456789abcdef";
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
 }  // namespace skiff

@@ -16,4 +16,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b);
 // In a time that does not depend on where they differ: for secrets.
 bool equal_secrets(std::string_view a, std::string_view b);
 
+// As Go's %q writes it: quotes, backslashes and control characters escaped, the rest as it is.
+std::string go_quoted(std::string_view text);
+
 }  // namespace skiff

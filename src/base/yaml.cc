@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/base64.h"
 #include "base/limits.h"
 
 namespace skiff::yaml {
@@ -60,6 +61,7 @@ class Reader {
   explicit Reader(std::string_view text, std::vector<std::string>* doubled = nullptr)
       : doubled_(doubled) {
     yaml_parser_initialize(&parser_);
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
@@ -144,7 +146,7 @@ class Reader {
     const Extent& extent = found->second.extent;
     if (depth + extent.depth > limits::kJsonDepth) return bad(event.line(), "nested too deeply");
     nodes_ += extent.nodes;
-    if (nodes_ > limits::kYamlNodes) return bad(event.line(), "aliases make it too large");
+    if (nodes_ > limits::kYamlNodes) return bad(0, "document contains excessive aliasing");
     return found->second.value;
   }
 
@@ -162,8 +164,12 @@ class Reader {
     std::string_view tag = text_of(s.tag);
     json::value out;
     if (tag.starts_with(kTagPrefix)) tag.remove_prefix(kTagPrefix.size());
-    if (tag == "str" || tag == "binary" || tag == "timestamp") {
+    if (tag == "str" || tag == "timestamp") {
       out = json::string(text);
+    } else if (tag == "binary") {
+      const auto bytes = base64::decode(text);
+      if (!bytes) return bad(event.line(), "!!binary value contains invalid base64 data");
+      out = json::string(*bytes);
     } else if (s.style == YAML_PLAIN_SCALAR_STYLE || tag == "int" || tag == "float" ||
                tag == "bool" || tag == "null") {
       out = resolve_plain(text);
@@ -290,7 +296,7 @@ Result<json::value> parse(std::string_view text) {
 
 Result<json::value> parse_lenient(std::string_view text, std::vector<std::string>& doubled) {
   SKIFF_ASSIGN(std::vector<json::value> documents, Reader(text, &doubled).documents());
-  return only(std::move(documents));
+  return documents.empty() ? json::value(nullptr) : std::move(documents.front());
 }
 
 }  // namespace skiff::yaml

@@ -37,6 +37,22 @@ TEST(Yaml, ReadsWhatKubectlReads) {
   }
 }
 
+TEST(Yaml, OfARequestIsReadAsTheRealServerReadsIt) {
+  std::vector<std::string> doubled;
+  const auto read = [&](std::string_view text) {
+    const auto v = parse_lenient(text, doubled);
+    return v ? json::serialize(*v) : v.error().message;
+  };
+  EXPECT_EQ(read("a: 1\n---\na: 2\n"), R"({"a":1})") << "the first of several documents";
+  EXPECT_EQ(read("\xEF\xBB\xBF"
+                 "a: 1\n"),
+            R"({"a":1})")
+      << "with a byte order mark";
+  EXPECT_EQ(read("a: !!binary aGk=\n"), R"({"a":"hi"})");
+  EXPECT_EQ(read("# nothing\n"), "null");
+  EXPECT_FALSE(parse("a: 1\n---\na: 2\n")) << "a file that is to hold one";
+}
+
 TEST(Yaml, DropsEmptyDocuments) {
   const auto got = parse_all("---\n# only a comment\n---\na: 1\n---\n---\nb: 2\n...\n");
   ASSERT_TRUE(got);

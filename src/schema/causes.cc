@@ -12,8 +12,9 @@ namespace {
 // A value in a sentence: scalars as JSON, anything larger by its beginning.
 std::string shown(const json::value& value) {
   constexpr std::size_t kShownBytes = 400;
-  std::string text =
-      value.is_double() ? fmt::format("{}", value.get_double()) : json::serialize(value);
+  std::string text = value.is_double()   ? fmt::format("{}", value.get_double())
+                     : value.is_string() ? go_quoted(json::view(value.get_string()))
+                                         : json::serialize(value);
   if (text.size() > kShownBytes) {
     std::size_t end = kShownBytes;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
@@ -90,7 +91,7 @@ Error invalid_error(std::string_view kind, std::string_view group, std::string_v
       sentences.size() == 1 ? sentences.front() : fmt::format("[{}]", join(sentences, ", "));
   const std::string what = group.empty() ? std::string(kind) : fmt::format("{}.{}", kind, group);
   return {.code = Code::kInvalid,
-          .message = fmt::format("{} \"{}\" is invalid: {}", what, name, all),
+          .message = fmt::format("{} {} is invalid: {}", what, go_quoted(name), all),
           .causes = std::move(causes),
           .group = std::string(group),
           .resource = std::string(kind),

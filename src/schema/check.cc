@@ -67,7 +67,9 @@ class Checker {
       if (!v.is_string() && !is_integer(v)) say_type("integer,string", v, path);
       return;
     }
-    if (!has_type(v, s.type)) {
+    // Go reads no 1e3 or 2.0 into a field of whole numbers; custom kinds may.
+    const bool fraction = s.builtin && s.type == Type::kInteger && v.is_double();
+    if (!has_type(v, s.type) || fraction) {
       wrong_type(s, v, path);
       return;
     }

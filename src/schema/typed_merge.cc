@@ -174,6 +174,7 @@ std::string go_text(const json::value& v, bool syntax) {
   }
   if (v.is_null()) return syntax ? "interface {}(nil)" : "<nil>";
   if (v.is_string() && !syntax) return std::string(json::view(v.get_string()));
+  if (v.is_double()) return fmt::format("{:g}", v.get_double());
   return json::serialize(v);
 }
 

@@ -70,7 +70,7 @@ std::vector<Cause> validate_config_map(const json::value& object, const Admissio
                                     "duplicate of key present in binaryData"));
     }
   }
-  if (bytes > kDataBytes) out.push_back(schema::too_long("", kDataBytes));
+  if (bytes > kDataBytes) out.push_back(schema::too_long("[]", kDataBytes));
   check_immutable(object, context, {"data", "binaryData"}, out);
   return out;
 }

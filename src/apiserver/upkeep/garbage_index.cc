@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
-#include "apiserver/garbage.h"
+#include "apiserver/upkeep/garbage.h"
 
 namespace skiff::apiserver {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
-#include "apiserver/garbage.h"
+#include "apiserver/upkeep/garbage.h"
 #include "base/strings.h"
 
 namespace skiff::apiserver {

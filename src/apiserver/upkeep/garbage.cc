@@ -1,4 +1,4 @@
-#include "apiserver/garbage.h"
+#include "apiserver/upkeep/garbage.h"
 
 #include <algorithm>
 
