@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "api/meta.h"
-#include "apiserver/list_body.h"
 #include "apiserver/status.h"
 #include "apiserver/upkeep/fit.h"
+#include "apiserver/wire/list_body.h"
 #include "apiserver/wire/list_options.h"
 
 namespace skiff::apiserver {

@@ -137,10 +137,8 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   const json::value& shown = kind.converts() ? room : old;
   const bool status = request.subresource == "status" || request.subresource == "approval";
   if (status) {
-    // Only the status is taken from what the client sent.
-    json::value whole = shown;
+    json::value whole = with_status(kind, shown, next);
     take_managed(whole);
-    copy_member(whole.as_object(), root, "status");
     next = std::move(whole);
   } else if (request.subresource == "ephemeralcontainers" || request.subresource == "resize") {
     json::value whole = old;

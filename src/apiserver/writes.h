@@ -151,6 +151,8 @@ void take_pod_part(std::string_view subresource, const json::value& from, json::
 // A patch that would make it another object.
 Error uid_changed(const WriteRequest& request, std::string_view uid);
 bool has_finalizers(const json::value& object);
+// What a write of the status makes of the object: the status, and what the kind lets come with it.
+json::value with_status(const ServedKind& kind, const json::value& old, const json::value& sent);
 // Nothing holds a deleted object any more. A pod is also held by its agent until its grace is 0, a
 // namespace by its own list of finalizers.
 bool released(const ServedKind& kind, const json::value& object);

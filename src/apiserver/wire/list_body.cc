@@ -1,4 +1,4 @@
-#include "apiserver/list_body.h"
+#include "apiserver/wire/list_body.h"
 
 namespace skiff::apiserver {
 namespace {
