@@ -1,6 +1,7 @@
 #include "features/workloads/feature.h"
 
 #include "features/workloads/deployment.h"
+#include "features/workloads/job.h"
 #include "features/workloads/replica_set.h"
 
 namespace skiff::workloads {
@@ -10,6 +11,7 @@ std::vector<control::Controller> make() {
   return {
       replica_set_controller(),
       deployment_controller(),
+      job_controller(),
   };
 }
 
