@@ -3,6 +3,7 @@
 #include "api/kinds.h"
 #include "api/skiff/image_mapping.h"
 #include "features/training/feature.h"
+#include "features/workloads/feature.h"
 
 namespace skiff::assembly {
 
@@ -21,6 +22,7 @@ Features all_features(schema::Registry& registry) {
   for (control::Controller& controller : training.controllers) {
     out.controllers.push_back(std::move(controller));
   }
+  out.embedded_controllers = workloads::make();
   return out;
 }
 

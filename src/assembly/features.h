@@ -12,6 +12,8 @@ namespace skiff::assembly {
 struct Features {
   std::vector<api::Kind> kinds = {};  // built-in ones first
   std::vector<control::Controller> controllers = {};
+  // Of built-in kinds: with the embedded server only, because a cluster runs its own.
+  std::vector<control::Controller> embedded_controllers = {};
   std::vector<api::Resource> job_kinds = {};  // what the status page lists as jobs
 
   // What a cluster must be taught by a CustomResourceDefinition.

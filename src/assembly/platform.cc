@@ -215,7 +215,9 @@ void Platform::start_control() {
       *control_client_, clock_,
       control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line});
   if (!options_.api_only) {
-    for (const control::Controller& controller : features_.controllers) control_->add(controller);
+    for (const auto* controllers : {&features_.controllers, &features_.embedded_controllers}) {
+      for (const control::Controller& controller : *controllers) control_->add(controller);
+    }
     control_->add(scheduler::make_scheduler());
   }
   garbage_watch_ = store_->subscribe_all(store::Horizon::kCommitted, [this] {
