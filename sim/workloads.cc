@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/echo.h"
+#include "sim/workloads/jobs.h"
 #include "sim/workloads/training.h"
 
 namespace skiff::sim {
@@ -12,9 +13,10 @@ namespace {
 using Make = std::unique_ptr<Workload> (*)();
 
 // One line for each.
-constexpr std::array<std::pair<std::string_view, Make>, 2> kWorkloads = {{
+constexpr std::array<std::pair<std::string_view, Make>, 3> kWorkloads = {{
     {"echo", [] { return make_echo(); }},
     {"training", [] { return make_training(); }},
+    {"jobs", [] { return make_jobs(); }},
 }};
 
 }  // namespace
