@@ -83,12 +83,12 @@ def test_cpu_limit_slows(skiff, manifest):
 
 
 def test_grace_is_given_and_then_ended(skiff, manifest):
-    apply(skiff, manifest, pod_manifest("polite", ["sh", "-c", "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done"]))
+    apply(skiff, manifest, pod_manifest("polite", ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done"]))
     apply(skiff, manifest, pod_manifest("stubborn", ["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"]))
     for name in ("polite", "stubborn"):
         skiff.wait_phase(name, "Running")
-    time.sleep(0.5)
     follow = skiff.kubectl_popen("logs", "-f", "polite")
+    assert follow.stdout.readline() == "here\n"
     start = time.monotonic()
     skiff.kubectl("delete", "pod", "polite", "stubborn", "--grace-period=2")
     assert 1.5 < time.monotonic() - start < 20
