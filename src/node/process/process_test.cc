@@ -293,7 +293,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (::geteuid() != 0) {
     // Isolation needs root; everything else is checked all the same.
-    testing::GTEST_FLAG(filter) += ":-IsolatedPod.*:Root/*";
+    testing::GTEST_FLAG(filter) += ":-IsolatedPod.*:IsolatedExec.*:Root/*";
   } else if (::unshare(CLONE_NEWNET) != 0) {
     // A network of our own: the bridges of every Skiff on the machine share a few subnets.
     std::cerr << "cannot make a network namespace\n";

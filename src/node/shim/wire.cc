@@ -138,6 +138,26 @@ Result<ContainerSpec> container_from_json(const json::value& v) {
   return spec;
 }
 
+json::object to_json(const ExecSpec& spec) {
+  json::object out{{"container", spec.container}, {"argv", strings_json(spec.argv)}};
+  if (spec.env) out["env"] = strings_json(*spec.env);
+  if (spec.working_dir) out["workingDir"] = *spec.working_dir;
+  if (spec.uid) out["uid"] = *spec.uid;
+  if (spec.gid) out["gid"] = *spec.gid;
+  return out;
+}
+
+Result<ExecSpec> exec_from_json(const json::value& v) {
+  ExecSpec spec{.container = text_at(v, "container"),
+                .argv = json::strings(json::get_array(v, {"argv"})),
+                .uid = maybe_int(v, "uid"),
+                .gid = maybe_int(v, "gid")};
+  if (json::find(v, {"env"}) != nullptr) spec.env = json::strings(json::get_array(v, {"env"}));
+  if (json::find(v, {"workingDir"}) != nullptr) spec.working_dir = text_at(v, "workingDir");
+  if (spec.argv.empty()) return fail(Code::kInvalid, "there is no command to run");
+  return spec;
+}
+
 json::object to_json(const ContainerRecord& record) {
   json::object out{{"name", record.name},
                    {"attempt", record.attempt},
