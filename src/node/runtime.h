@@ -50,6 +50,7 @@ struct ContainerSpec {
   std::int64_t cpu_limit_milli = 0;
   std::int64_t cpu_request_milli = 0;
   std::string termination_path = "/dev/termination-log";  // where it may write its last words
+  bool fallback_to_logs = false;  // a failure without last words takes them from the log
 };
 
 enum class ContainerState { kRunning, kExited, kFailedToStart };

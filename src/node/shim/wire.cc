@@ -105,7 +105,8 @@ json::object to_json(const ContainerSpec& spec) {
                    {"memoryLimit", spec.memory_limit_bytes},
                    {"cpuLimit", spec.cpu_limit_milli},
                    {"cpuRequest", spec.cpu_request_milli},
-                   {"terminationPath", spec.termination_path}};
+                   {"terminationPath", spec.termination_path},
+                   {"fallbackToLogs", spec.fallback_to_logs}};
   if (spec.uid) out["uid"] = *spec.uid;
   if (spec.gid) out["gid"] = *spec.gid;
   return out;
@@ -126,6 +127,7 @@ Result<ContainerSpec> container_from_json(const json::value& v) {
   if (auto path = text_at(v, "terminationPath"); !path.empty()) {
     spec.termination_path = std::move(path);
   }
+  spec.fallback_to_logs = json::get_bool(v, {"fallbackToLogs"}).value_or(false);
   for (const json::value& m : json::get_array(v, {"mounts"})) {
     spec.mounts.push_back({.source = text_at(m, "source"),
                            .target = text_at(m, "target"),
