@@ -104,6 +104,7 @@ void Agent::Impl::stop() {
   runtime_.on_change({});
   mailbox_.close();
   jobs_.close();
+  probers_.stop();
   thread_.join();
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();

@@ -13,6 +13,8 @@
 
 #include "node/agent.h"
 #include "node/container_setup.h"
+#include "node/health/crew.h"
+#include "node/health/probe.h"
 #include "node/mailbox.h"
 #include "node/mirror.h"
 #include "node/node_object.h"
@@ -46,6 +48,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
     std::optional<Obstacle> sandbox_obstacle = {};
     int sandbox_failures = 0;
     PodMemory memory = {};
+    std::map<std::string, RunHealth, std::less<>> health = {};  // running containers with probes
     Mailbox::When wake = Mailbox::When::max();
   };
   // What a worker found, to be applied on the agent's thread.
@@ -88,6 +91,12 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void wake_pod(Pod& pod, Duration wait);
   EnvironmentInput environment(const json::value& pod, const json::value& container);
 
+  // agent_health.cc
+  std::map<std::string, Verdict, std::less<>> look_after(Pod& pod);
+  void probe(Pod& pod, const json::value& container, ProbeKind kind);
+  void probed(const std::string& uid, const std::string& container, ProbeKind kind, int attempt,
+              Time began, const ProbeAnswer& answer);
+
   client::Client& client_;
   Runtime& runtime_;
   const env::Clock& clock_;
@@ -96,6 +105,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   NodeInput node_ = {};
   Mailbox mailbox_ = {};
   Mailbox jobs_ = {};
+  Crew probers_{64};
   std::thread thread_ = {};
   std::vector<std::thread> workers_ = {};
   std::atomic_bool poll_posted_ = false;  // outlives the mirrors, whose watches set it

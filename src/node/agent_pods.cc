@@ -176,6 +176,7 @@ void Agent::Impl::visit(const std::string& uid) {
                  .obstacles = pod.obstacles,
                  .sandbox_obstacle = pod.sandbox_obstacle,
                  .memory = pod.memory,
+                 .health = look_after(pod),
                  .host_ip = options_.node_address};
     PodActions actions = plan_pod(view, clock_.now());
     const std::vector<PodActions::Start> starts = actions.start;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
@@ -324,6 +325,17 @@ class AgentTest : public testing::Test {
     return all.empty() ? "" : std::string(json::get_string(all[0], {"state", "waiting", field}));
   }
 
+  // The message of an event with this reason.
+  std::string event(std::string_view reason) {
+    const api::Resource events{.group = "", .version = "v1", .plural = "events", .kind = "Event"};
+    for (const Object& object : client_.list(events, "", {})->items) {
+      if (json::get_string(*object, {"reason"}) == reason) {
+        return std::string(json::get_string(*object, {"message"}));
+      }
+    }
+    return "";
+  }
+
   int journal_count(std::string_view entry) {
     const auto journal = runtime_->journal();
     return static_cast<int>(std::count(journal.begin(), journal.end(), entry));
@@ -592,6 +604,57 @@ TEST_F(AgentTest, HundredsOfPodsAllFinishAndEachRunsOnce) {
     return true;
   }));
   EXPECT_EQ(runtime_->started().size(), static_cast<std::size_t>(kCount));
+}
+
+TEST_F(AgentTest, ReadinessFollowsItsProbeAndAnErrorIsTold) {
+  std::atomic_bool well = false;
+  runtime_->execute_with([&](std::string_view, const ExecSpec&) {
+    return FakeRuntime::Told{.exit_code = well ? 0 : 1, .output = "not yet"};
+  });
+  start();
+  create_pod("p", "u1", "",
+             R"(,"readinessProbe":{"exec":{"command":["check"]},"periodSeconds":1})");
+  const auto ready = [&] {
+    const auto pod = client_.get(kPods, "default", "p");
+    return pod && api::condition_true(*pod, "Ready");
+  };
+  EXPECT_TRUE(eventually([&] { return event("Unhealthy") == "Readiness probe failed: not yet"; }));
+  EXPECT_EQ(phase("p"), "Running");
+  EXPECT_FALSE(ready());
+  well = true;
+  EXPECT_TRUE(eventually(ready));
+}
+
+TEST_F(AgentTest, AFailedLivenessProbeRestartsTheContainer) {
+  std::atomic_int asked = 0;
+  runtime_->execute_with([&](std::string_view, const ExecSpec&) {
+    return FakeRuntime::Told{.exit_code = asked++ == 0 ? 1 : 0, .output = "stuck"};
+  });
+  start();
+  create_pod("p", "u1", R"(,"restartPolicy":"Always")",
+             R"(,"livenessProbe":{"exec":{"command":["check"]},"failureThreshold":1})");
+  EXPECT_TRUE(eventually([&] { return journal_count("start u1/main/1") == 1; }));
+  EXPECT_EQ(journal_count("signal u1/main/15"), 1);
+  EXPECT_EQ(event("Unhealthy"), "Liveness probe failed: stuck");
+  EXPECT_EQ(event("Killing"), "Container main failed liveness probe, will be restarted");
+}
+
+TEST_F(AgentTest, AProbeThatHangsHoldsUpNeitherItsPodNorOthers) {
+  runtime_->execute_with(
+      [&](std::string_view, const ExecSpec&) { return FakeRuntime::Told{.hangs = true}; });
+  start();
+  for (int i = 0; i < 10; ++i) {
+    create_pod("p" + std::to_string(i), "u" + std::to_string(i), "",
+               R"(,"livenessProbe":{"exec":{"command":["check"]},"timeoutSeconds":600})");
+  }
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(eventually([&] { return phase("p" + std::to_string(i)) == "Running"; }));
+  }
+  remove_pod("p0", 5);
+  EXPECT_TRUE(eventually([&] { return phase("p0") == "gone"; }));
+  const auto before = std::chrono::steady_clock::now();
+  agent_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(3));
 }
 
 }  // namespace

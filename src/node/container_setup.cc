@@ -66,6 +66,8 @@ std::expected<Setup, Refusal> set_up_container(SetupInput input) {
       !path.empty()) {
     out.spec.termination_path = path;
   }
+  out.spec.fallback_to_logs =
+      json::get_string(input.container, {"terminationMessagePolicy"}) == "FallbackToLogsOnError";
   out.variables = std::move(*variables);
   return out;
 }

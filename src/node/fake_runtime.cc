@@ -1,6 +1,8 @@
 #include "node/fake_runtime.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -22,6 +24,20 @@ ContainerRecord* find_container(SandboxRecord& record, std::string_view name) {
 std::unexpected<Error> no_pod(std::string_view uid) {
   return fail(Code::kNotFound, fmt::format("no sandbox for pod {}", uid));
 }
+
+class FakeExec final : public ExecSession {
+ public:
+  FakeExec(int exit_code, bool hangs) : exit_code_(exit_code), hangs_(hangs) {}
+  int fd() const override { return -1; }
+  std::optional<Result<int>> ended() override {
+    if (hangs_) return std::nullopt;
+    return exit_code_;
+  }
+
+ private:
+  const int exit_code_;
+  const bool hangs_;
+};
 
 }  // namespace
 
@@ -146,6 +162,25 @@ Result<void> FakeRuntime::signal(std::string_view pod_uid, std::string_view cont
   return {};
 }
 
+Result<std::unique_ptr<ExecSession>> FakeRuntime::exec(std::string_view pod_uid,
+                                                       const ExecSpec& spec) {
+  std::string pod;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pods_.find(pod_uid);
+    if (found == pods_.end()) return no_pod(pod_uid);
+    const ContainerRecord* record = find_container(found->second->record, spec.container);
+    if (record == nullptr || record->state != ContainerState::kRunning) {
+      return fail(Code::kNotFound, fmt::format("container {} is not running", spec.container));
+    }
+    pod = found->second->record.pod_name;
+    note(fmt::format("exec {}/{}/{}", pod_uid, spec.container, fmt::join(spec.argv, " ")));
+  }
+  const Told told = executor_ ? executor_(pod, spec) : Told{};
+  if (spec.out_fd >= 0) (void)!::write(spec.out_fd, told.output.data(), told.output.size());
+  return std::make_unique<FakeExec>(told.exit_code, told.hangs);
+}
+
 Result<SandboxRecord> FakeRuntime::inspect(std::string_view pod_uid) {
   const std::lock_guard lock(mutex_);
   const auto found = pods_.find(pod_uid);
@@ -214,6 +249,8 @@ std::vector<SandboxSpec> FakeRuntime::sandboxes() const {
   const std::lock_guard lock(mutex_);
   return sandboxes_;
 }
+
+void FakeRuntime::execute_with(Executor executor) { executor_ = std::move(executor); }
 
 void FakeRuntime::fail_sandboxes(std::string message) {
   const std::lock_guard lock(mutex_);

@@ -31,6 +31,14 @@ class FakeRuntime final : public Runtime {
   using Director =
       std::function<Script(std::string_view pod, std::string_view container, int attempt)>;
 
+  // What exec() answers; the default ends with 0 and says nothing.
+  struct Told {
+    int exit_code = 0;
+    std::string output = {};
+    bool hangs = false;  // until it is given up
+  };
+  using Executor = std::function<Told(std::string_view pod, const ExecSpec& spec)>;
+
   // `folder` is where pod_folder() makes folders.
   FakeRuntime(const env::Clock& clock, std::string folder, Director director);
   ~FakeRuntime() override;
@@ -38,6 +46,8 @@ class FakeRuntime final : public Runtime {
   Result<SandboxRecord> start_sandbox(const SandboxSpec& spec) override;
   Result<void> start_container(std::string_view pod_uid, const ContainerSpec& spec) override;
   Result<void> signal(std::string_view pod_uid, std::string_view container, int signal) override;
+  Result<std::unique_ptr<ExecSession>> exec(std::string_view pod_uid,
+                                            const ExecSpec& spec) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;
@@ -51,6 +61,7 @@ class FakeRuntime final : public Runtime {
   std::vector<std::string> journal() const;
   std::vector<ContainerSpec> started() const;
   std::vector<SandboxSpec> sandboxes() const;
+  void execute_with(Executor executor);         // before the agent starts
   void fail_sandboxes(std::string message);     // until called with an empty text
   void lose_sandbox(std::string_view pod_uid);  // as if its shim had been killed
 
@@ -74,6 +85,7 @@ class FakeRuntime final : public Runtime {
   const env::Clock& clock_;
   const std::string folder_;
   const Director director_;
+  Executor executor_ = {};
   mutable std::mutex mutex_;
   std::condition_variable changed_timers_;
   std::map<std::string, std::unique_ptr<Pod>, std::less<>> pods_ = {};

@@ -12,6 +12,9 @@
 namespace skiff::node {
 namespace {
 
+// What kubelet gives a container at least that it ends for another reason than the pod's deletion.
+constexpr std::chrono::seconds kGraceMin{2};
+
 // One round of planning. The steps run in the order of plan_pod below; each reads what the ones
 // before it found.
 class Round {
@@ -125,6 +128,7 @@ class Round {
     actions_.memory.term_at.reset();
     const bool has_init = std::any_of(containers_.begin(), containers_.end(),
                                       [](const ContainerFacts& c) { return c.init; });
+    const bool began = main_began(containers_);
     bool blocked = false;  // by an init container that is not done
     for (ContainerFacts& c : containers_) {
       if (c.life == Life::kNeverRan) {
@@ -133,7 +137,7 @@ class Round {
       if (blocked) continue;
       consider(c);
       if (!c.init) continue;
-      blocked = c.sidecar ? c.life == Life::kNeverRan : !c.succeeded();
+      blocked = c.sidecar ? !c.started && !began : !c.succeeded();
     }
     if (alive() || actions_.start.empty()) return;
     // The address of the pod is part of what its containers are told: sandbox first.
@@ -148,8 +152,34 @@ class Round {
     actions_.start_sandbox = true;
   }
 
+  // A probe wants this run ended; the pod's restart policy decides what comes after it.
+  void bring_down(const ContainerFacts& c) {
+    const auto [stop, first] = actions_.memory.stops.try_emplace(c.name);
+    const bool new_run = first || stop->second.attempt != c.attempt;
+    if (new_run) stop->second = {.attempt = c.attempt, .since = now_};
+    auto patience =
+        json::get_int(*c.spec, {probe_field(*c.failed), "terminationGracePeriodSeconds"});
+    if (!patience) patience = grace().count();
+    const Time kill_at = stop->second.since + std::max(std::chrono::seconds(*patience), kGraceMin);
+    if (new_run) {
+      actions_.notes.push_back(
+          {false, "Killing",
+           fmt::format("Container {} failed {} probe{}", c.name,
+                       *c.failed == ProbeKind::kStartup ? "startup" : "liveness",
+                       policy_ == "Never" && !c.sidecar ? "" : ", will be restarted"),
+           c.name});
+      actions_.signals.push_back({c.name, SIGTERM});
+    } else if (now_ >= kill_at) {
+      actions_.signals.push_back({c.name, SIGKILL});
+    }
+    wake_at(now_ >= kill_at ? now_ + std::chrono::seconds(1) : kill_at);
+  }
+
   void consider(ContainerFacts& c) {
-    if (c.life == Life::kRunning) return;
+    if (c.life == Life::kRunning) {
+      if (c.failed) bring_down(c);
+      return;
+    }
     if (c.life == Life::kStopped) {
       if (!restarts(c, policy_)) return;
       if (c.init && !c.sidecar && c.succeeded()) return;

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/time.h"
+#include "node/health/probe_plan.h"
 #include "node/runtime.h"
 
 namespace skiff::node {
@@ -33,6 +34,11 @@ struct PodMemory {
   };
   std::map<std::string, Restarts, std::less<>> restarts = {};
   std::optional<Time> term_at = {};  // when the containers were asked to end
+  struct Stop {
+    int attempt = 0;
+    Time since = {};
+  };
+  std::map<std::string, Stop, std::less<>> stops = {};  // containers that a probe brought down
 };
 
 struct PodView {
@@ -41,6 +47,7 @@ struct PodView {
   std::map<std::string, Obstacle, std::less<>> obstacles = {};  // by container
   std::optional<Obstacle> sandbox_obstacle = {};
   PodMemory memory = {};
+  std::map<std::string, Verdict, std::less<>> health = {};  // of containers with probes
   std::string host_ip = {};
 };
 

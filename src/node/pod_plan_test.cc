@@ -488,5 +488,85 @@ TEST(StatusPatch, CarriesOnlyWhatChangedAndNullsWhatWent) {
   EXPECT_EQ(patch, parse(R"({"status":{"phase":"Running","reason":null}})"));
 }
 
+// Probes: the verdict is made elsewhere, the plan acts on it.
+PodView probed(PodBuilder pod, std::vector<ContainerRecord> containers, Verdict verdict,
+               const std::string& name = "main") {
+  PodView out = view(pod, sandbox(std::move(containers)));
+  out.health[name] = verdict;
+  return out;
+}
+
+TEST(PodProbes, AContainerThatIsNotReadyKeepsThePodUnready) {
+  const auto actions = plan_pod(
+      probed({}, {running("main")}, {.attempt = 0, .started = true, .ready = false}), kNow);
+  EXPECT_EQ(phase(actions), "Running");
+  EXPECT_EQ(condition(actions, "Ready"), "False ContainersNotReady");
+  EXPECT_EQ(condition(actions, "ContainersReady"), "False ContainersNotReady");
+  EXPECT_EQ(json::get_bool(container_status(actions, "main"), {"ready"}), false);
+  EXPECT_EQ(json::get_bool(container_status(actions, "main"), {"started"}), true);
+}
+
+TEST(PodProbes, AVerdictAboutAnEarlierRunSaysNothingAboutThisOne) {
+  const auto actions = plan_pod(
+      probed({}, {running("main", 1)}, {.attempt = 0, .failed = ProbeKind::kLiveness}), kNow);
+  EXPECT_TRUE(actions.signals.empty());
+  EXPECT_EQ(condition(actions, "Ready"), "True");
+}
+
+TEST(PodProbes, AFailedProbeEndsTheContainerOnceAndThenByForce) {
+  PodView at = probed({.policy = "Always"}, {running("main")},
+                      {.attempt = 0, .failed = ProbeKind::kLiveness});
+  auto actions = plan_pod(at, kNow);
+  EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"main", SIGTERM}}));
+  EXPECT_EQ(
+      actions.notes,
+      (std::vector<PodNote>{
+          {false, "Killing", "Container main failed liveness probe, will be restarted", "main"}}));
+  at.memory = actions.memory;
+  actions = plan_pod(at, kNow + seconds(29));
+  EXPECT_TRUE(actions.signals.empty());
+  EXPECT_TRUE(actions.notes.empty());
+  actions = plan_pod(at, kNow + seconds(30));
+  EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"main", SIGKILL}}));
+}
+
+TEST(PodProbes, TheProbesOwnGraceGoesBeforeThePods) {
+  PodBuilder pod{.policy = "Never"};
+  PodView at = probed(pod, {running("main")}, {.attempt = 0, .failed = ProbeKind::kStartup});
+  json::value changed = *at.pod;
+  json::make_object(changed, {"spec"})["containers"].as_array()[0].as_object()["startupProbe"] =
+      json::object{{"terminationGracePeriodSeconds", 5}};
+  at.pod = std::make_shared<const json::value>(changed);
+  auto actions = plan_pod(at, kNow);
+  ASSERT_EQ(actions.notes.size(), 1U);
+  EXPECT_EQ(actions.notes[0].message, "Container main failed startup probe");
+  at.memory = actions.memory;
+  EXPECT_TRUE(plan_pod(at, kNow + seconds(4)).signals.empty());
+  EXPECT_EQ(plan_pod(at, kNow + seconds(5)).signals,
+            (std::vector<PodActions::Signal>{{"main", SIGKILL}}));
+}
+
+TEST(PodProbes, TheContainersAfterASidecarWaitUntilItHasStarted) {
+  const PodBuilder pod{.init = true, .sidecar = true};
+  auto actions = plan_pod(probed(pod, {running("prepare")},
+                                 {.attempt = 0, .started = false, .ready = false}, "prepare"),
+                          kNow);
+  EXPECT_TRUE(actions.start.empty());
+  EXPECT_EQ(condition(actions, "Initialized"), "False ContainersNotInitialized");
+  EXPECT_EQ(waiting(actions), "PodInitializing");
+  actions = plan_pod(probed(pod, {running("prepare")}, {.attempt = 0}, "prepare"), kNow);
+  EXPECT_EQ(actions.start, (std::vector<PodActions::Start>{{"main", 0}}));
+  EXPECT_EQ(condition(actions, "Initialized"), "True");
+}
+
+TEST(PodProbes, ASidecarThatStartsAnewHoldsUpNothing) {
+  const PodBuilder pod{.policy = "Always", .init = true, .sidecar = true};
+  const auto actions = plan_pod(probed(pod, {running("prepare", 1), exited("main", 1)},
+                                       {.attempt = 1, .started = false, .ready = false}, "prepare"),
+                                kNow);
+  EXPECT_EQ(actions.start, (std::vector<PodActions::Start>{{"main", 1}}));
+  EXPECT_EQ(condition(actions, "Initialized"), "True");
+}
+
 }  // namespace
 }  // namespace skiff::node

@@ -98,6 +98,23 @@ void read_record(ContainerFacts& facts, const ContainerRecord& record, bool aliv
   facts.end.started_at = record.started_at;
 }
 
+// A probe that has not been asked yet has not been passed.
+void read_health(ContainerFacts& facts, const PodView& view) {
+  if (facts.life != Life::kRunning) return;
+  const auto found = view.health.find(facts.name);
+  if (found != view.health.end() && found->second.attempt == facts.attempt) {
+    facts.started = found->second.started;
+    facts.ready = found->second.ready;
+    facts.failed = found->second.failed;
+    return;
+  }
+  const auto probed = [&](ProbeKind kind) {
+    return json::find(*facts.spec, {probe_field(kind)}) != nullptr;
+  };
+  facts.started = !probed(ProbeKind::kStartup);
+  facts.ready = facts.started && !probed(ProbeKind::kReadiness);
+}
+
 json::object terminated_state(const ContainerFacts& facts, std::string_view pod_uid) {
   json::object out;
   out["exitCode"] = facts.end.exit_code;
@@ -141,14 +158,14 @@ json::value container_status(const ContainerFacts& facts, std::string_view pod_u
   out["state"] = std::move(state);
   out["lastState"] = std::move(last);
   // An ordinary init container is ready once it has done its work.
-  out["ready"] = facts.init && !facts.sidecar ? facts.succeeded() : running;
+  out["ready"] = facts.init && !facts.sidecar ? facts.succeeded() : facts.ready;
   out["restartCount"] = facts.attempt;
   out["image"] = json::string(image);
   out["imageID"] = facts.life == Life::kNeverRan ? json::string() : json::string(image);
   if (facts.life != Life::kNeverRan) {
     out["containerID"] = container_id(pod_uid, facts.name, facts.attempt);
   }
-  out["started"] = running;
+  out["started"] = facts.started;
   return out;
 }
 
@@ -180,9 +197,10 @@ std::string name_list(const std::vector<std::string_view>& names) {
 
 Condition initialized(const StatusInput& input) {
   std::vector<std::string_view> missing;
+  const bool began = main_began(input.containers);
   for (const ContainerFacts& c : input.containers) {
     if (!c.init) continue;
-    if (c.sidecar ? c.life == Life::kNeverRan : !c.succeeded()) missing.push_back(c.name);
+    if (c.sidecar ? !c.started && !began : !c.succeeded()) missing.push_back(c.name);
   }
   if (input.phase == Phase::kSucceeded) return {"Initialized", true, "PodCompleted", ""};
   if (missing.empty()) return {"Initialized", true, "", ""};
@@ -195,7 +213,7 @@ Condition containers_ready(const StatusInput& input) {
   if (input.phase == Phase::kFailed) return {"ContainersReady", false, "PodFailed", ""};
   std::vector<std::string_view> missing;
   for (const ContainerFacts& c : input.containers) {
-    if ((!c.init || c.sidecar) && c.life != Life::kRunning) missing.push_back(c.name);
+    if ((!c.init || c.sidecar) && !c.ready) missing.push_back(c.name);
   }
   if (missing.empty()) return {"ContainersReady", true, "", ""};
   return {"ContainersReady", false, "ContainersNotReady",
@@ -273,10 +291,16 @@ std::vector<ContainerFacts> container_facts(const PodView& view, Time now) {
       } else if (facts.old_status != nullptr) {
         read_old_status(facts, now);
       }
+      read_health(facts, view);
       out.push_back(std::move(facts));
     }
   }
   return out;
+}
+
+bool main_began(const std::vector<ContainerFacts>& containers) {
+  return std::any_of(containers.begin(), containers.end(),
+                     [](const ContainerFacts& c) { return !c.init && c.life != Life::kNeverRan; });
 }
 
 bool restarts(const ContainerFacts& c, std::string_view pod_policy) {

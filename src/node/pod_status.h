@@ -35,6 +35,10 @@ struct ContainerFacts {
   int attempt = 0;  // of the newest run; 0 where it never ran
   Time started_at = {};
   End end = {};  // where stopped
+  // Where it runs: as its probes have it.
+  bool started = false;
+  bool ready = false;
+  std::optional<ProbeKind> failed = {};
   // Shown instead of the end, or before the first run.
   std::string waiting_reason = {};
   std::string waiting_message = {};
@@ -43,6 +47,9 @@ struct ContainerFacts {
 };
 
 std::vector<ContainerFacts> container_facts(const PodView& view, Time now);
+
+// Once a main container ran, what a sidecar does holds up nothing any more.
+bool main_began(const std::vector<ContainerFacts>& containers);
 
 // Whether a stopped container is run again by the pod's own rules.
 bool restarts(const ContainerFacts& container, std::string_view pod_policy);

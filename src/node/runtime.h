@@ -50,6 +50,7 @@ struct ContainerSpec {
   std::int64_t cpu_limit_milli = 0;
   std::int64_t cpu_request_milli = 0;
   std::string termination_path = "/dev/termination-log";  // where it may write its last words
+  bool fallback_to_logs = false;  // a failure without last words takes them from the log
 };
 
 enum class ContainerState { kRunning, kExited, kFailedToStart };
@@ -77,12 +78,38 @@ struct SandboxRecord {
   std::vector<ContainerRecord> containers = {};
 };
 
+// A program to run beside a container's own: in its namespaces, control group and files. What is
+// not given is as the container has it.
+struct ExecSpec {
+  std::string container = {};
+  std::vector<std::string> argv = {};
+  std::optional<std::vector<std::string>> env = {};  // NAME=value; the whole environment
+  std::optional<std::string> working_dir = {};
+  std::optional<int> uid = {};
+  std::optional<int> gid = {};
+  // The program gets copies; the caller keeps its own. -1: /dev/null.
+  int in_fd = -1;
+  int out_fd = -1;
+  int err_fd = -1;
+};
+
+// A program that exec() began. Destroying it kills the program where it still runs.
+class ExecSession {
+ public:
+  virtual ~ExecSession() = default;
+  // Readable once the program has ended; -1: it has.
+  virtual int fd() const = 0;
+  // Nothing while it runs; then its exit code (128 + signal), or why it could not be run. Never
+  // blocks, and gives the end once.
+  virtual std::optional<Result<int>> ended() = 0;
+};
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
 
   // Every call may block for milliseconds and may be made from any thread, for different pods at
-  // the same time. Calls for one pod come one after another.
+  // the same time. Calls for one pod come one after another, but for exec().
 
   // Makes the sandbox or finds the living one; the answer has its address.
   virtual Result<SandboxRecord> start_sandbox(const SandboxSpec& spec) = 0;
@@ -90,6 +117,9 @@ class Runtime {
   virtual Result<void> start_container(std::string_view pod_uid, const ContainerSpec& spec) = 0;
   // To the container's first process; SIGKILL goes to all of its processes.
   virtual Result<void> signal(std::string_view pod_uid, std::string_view container, int signal) = 0;
+  // kNotFound where the container does not run. Beside any other call.
+  virtual Result<std::unique_ptr<ExecSession>> exec(std::string_view pod_uid,
+                                                    const ExecSpec& spec) = 0;
   virtual Result<SandboxRecord> inspect(std::string_view pod_uid) = 0;
   // Kills what is left and removes everything but the log files.
   virtual Result<void> stop_sandbox(std::string_view pod_uid) = 0;

@@ -13,6 +13,7 @@
 #include "node/cgroup/cgroup.h"
 #include "node/net/addresses.h"
 #include "node/net/pod_network.h"
+#include "node/process/exec_link.h"
 #include "node/process/shim_link.h"
 #include "node/shim/files.h"
 #include "node/shim/wire.h"
@@ -75,6 +76,8 @@ class ProcessRuntime : public Runtime {
   Result<SandboxRecord> start_sandbox(const SandboxSpec& spec) override;
   Result<void> start_container(std::string_view pod_uid, const ContainerSpec& spec) override;
   Result<void> signal(std::string_view pod_uid, std::string_view container, int signal) override;
+  Result<std::unique_ptr<ExecSession>> exec(std::string_view pod_uid,
+                                            const ExecSpec& spec) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;
@@ -274,6 +277,11 @@ Result<void> ProcessRuntime::signal(std::string_view pod_uid, std::string_view c
                                     int number) {
   return ask_shim(folder_of(pod_uid),
                   {{"op", "signal"}, {"container", container}, {"signal", number}}, kPatience);
+}
+
+Result<std::unique_ptr<ExecSession>> ProcessRuntime::exec(std::string_view pod_uid,
+                                                          const ExecSpec& spec) {
+  return exec_in_pod(folder_of(pod_uid), spec);
 }
 
 Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {

@@ -282,6 +282,21 @@ TEST_P(AnyPod, ItStartsInMilliseconds) {
   EXPECT_LE(best, kBound);
 }
 
+TEST_P(AnyPod, AFailureWithoutLastWordsTakesThemFromTheLogWhereAsked) {
+  start_pod("p1");
+  ContainerSpec spec{.name = "main",
+                     .argv = {"sh", "-c", "echo first; echo no disk >&2; exit 3"},
+                     .env = {"PATH=/usr/bin:/bin"}};
+  EXPECT_EQ(run("p1", spec).message, "");
+  spec.fallback_to_logs = true;
+  spec.attempt = 1;
+  const std::string said = run("p1", spec).message;
+  EXPECT_NE(said.find("no disk\n"), std::string::npos) << said;
+  spec.attempt = 2;
+  spec.argv = {"sh", "-c", "echo fine"};
+  EXPECT_EQ(run("p1", spec).message, "") << "a success needs no explanation";
+}
+
 INSTANTIATE_TEST_SUITE_P(Plain, AnyPod, testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Root, AnyPod, testing::Values(true));
 
@@ -293,7 +308,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (::geteuid() != 0) {
     // Isolation needs root; everything else is checked all the same.
-    testing::GTEST_FLAG(filter) += ":-IsolatedPod.*:Root/*";
+    testing::GTEST_FLAG(filter) += ":-IsolatedPod.*:IsolatedExec.*:Root/*";
   } else if (::unshare(CLONE_NEWNET) != 0) {
     // A network of our own: the bridges of every Skiff on the machine share a few subnets.
     std::cerr << "cannot make a network namespace\n";

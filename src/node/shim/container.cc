@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 
@@ -69,6 +70,19 @@ std::string read_failure(int fd) {
     if (n <= 0) return text;
     text.append(piece, static_cast<std::size_t>(n));
   }
+}
+
+std::string read_log_tail(const std::string& path) {
+  // Enough for the lines that are kept, with what the log puts before each of them.
+  constexpr off_t kTailBytes = 64 * 1024;
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const off_t size = file.valid() ? ::lseek(file.get(), 0, SEEK_END) : 0;
+  if (size <= 0) return "";
+  std::string text(static_cast<std::size_t>(std::min(size, kTailBytes)), '\0');
+  const ssize_t n =
+      ::pread(file.get(), text.data(), text.size(), std::max<off_t>(0, size - kTailBytes));
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return log_tail(text);
 }
 
 }  // namespace
@@ -195,6 +209,9 @@ void Container::finish(int wait_status) {
     record_.oom_killed = record_.exit_code != 0 && pod_.cgroups.oom_killed(group_);
   }
   record_.message = termination_message();
+  if (spec_.fallback_to_logs && record_.message.empty() && record_.exit_code != 0) {
+    record_.message = read_log_tail(log_file(pod_.folder, spec_.name, spec_.attempt));
+  }
   (void)write_record(pod_.folder, record_);
   if (!group_.empty()) (void)pod_.cgroups.remove(group_);
   remove_tree(fmt::format("{}/layers/{}.{}", pod_.folder, record_.name, record_.attempt));

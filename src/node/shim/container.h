@@ -27,6 +27,8 @@ class Container {
   static Result<std::unique_ptr<Container>> start(const PodContext& pod, const ContainerSpec& spec);
 
   const ContainerRecord& record() const { return record_; }
+  const ContainerSpec& spec() const { return spec_; }
+  const std::string& group() const { return group_; }  // control group; empty: none
   bool running() const { return record_.state == ContainerState::kRunning; }
   LogPipe& out() { return out_; }
   LogPipe& err() { return err_; }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <vector>
 
 #include "base/limits.h"
 
@@ -81,6 +83,30 @@ void LogPipe::finish(int log_fd) {
     (void)write_all(log_fd, out);
   }
   pipe_.reset();
+}
+
+std::string log_tail(std::string_view lines) {
+  constexpr std::size_t kLines = 80;
+  constexpr std::size_t kBytes = 2048;
+  std::vector<std::string> texts;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    // "TIME STREAM F|P TEXT"
+    const std::size_t stream = line.find(' ');
+    const std::size_t tag = stream == line.npos ? line.npos : line.find(' ', stream + 1);
+    if (tag == line.npos || tag + 2 >= line.size() || line[tag + 2] != ' ') continue;
+    const std::string_view name = line.substr(stream + 1, tag - stream - 1);
+    if (name != "stdout" && name != "stderr") continue;
+    texts.push_back(std::string(line.substr(tag + 3)) + (line[tag + 1] == 'F' ? "\n" : ""));
+  }
+  std::string out;
+  for (std::size_t i = texts.size() > kLines ? texts.size() - kLines : 0; i < texts.size(); ++i) {
+    out += texts[i];
+  }
+  if (out.size() > kBytes) out.erase(0, out.size() - kBytes);
+  return out;
 }
 
 }  // namespace skiff::node

@@ -37,4 +37,8 @@ class LogPipe {
   std::string rest_ = {};
 };
 
+// The last words of a log for a termination message, as kubelet cuts them: of the last 80 lines the
+// last 2048 bytes. `lines` are CRI lines; a first one that is cut is left out.
+std::string log_tail(std::string_view lines);
+
 }  // namespace skiff::node

@@ -79,56 +79,6 @@ std::string exec_failure(const std::string& file, int number) {
   return fmt::format("cannot run {}: {}", file, std::strerror(number));
 }
 
-[[noreturn]] void run_program(const InitRequest& request) {
-  const ContainerSpec& spec = request.container;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::setsid();
-  const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  ::dup2(null_fd, STDIN_FILENO);
-  ::dup2(request.out_fd, STDOUT_FILENO);
-  ::dup2(request.err_fd, STDERR_FILENO);
-  if (request.privileged) {
-    drop_capabilities();
-    if (const auto changed = become_user(spec); !changed) {
-      give_up(request.error_fd, changed.error().message);
-    }
-  }
-  const std::string folder = spec.working_dir.empty() ? "/" : spec.working_dir;
-  if (::chdir(folder.c_str()) != 0) {
-    give_up(request.error_fd,
-            fmt::format("cannot enter the working directory {}: {}", folder, std::strerror(errno)));
-  }
-  if (spec.argv.empty()) give_up(request.error_fd, "the container has no command");
-  const auto file = find_program(spec.argv[0], spec.env);
-  if (!file) give_up(request.error_fd, file.error().message);
-  const std::vector<char*> argv = pointers(spec.argv);
-  const std::vector<char*> env = pointers(spec.env);
-  ::umask(022);
-  reset_signals();
-  ::execve(file->c_str(), argv.data(), env.data());
-  give_up(request.error_fd, exec_failure(*file, errno));
-}
-
-// Without a pid namespace nobody else ends what the program left running. Init is their reaper, so
-// all of them are its children or will be.
-void kill_descendants() {
-  for (int round = 0; round < 1000; ++round) {
-    const auto text = read_file(fmt::format("/proc/self/task/{}/children", ::getpid()));
-    bool any = false;
-    for (const std::string_view word : split(text ? *text : "", ' ')) {
-      const int pid = std::atoi(std::string(word).c_str());
-      if (pid <= 0) continue;
-      any = true;
-      ::kill(pid, SIGKILL);
-    }
-    if (!any) return;
-    // Every round waits for at least one child, so this ends as soon as they are gone.
-    ::waitpid(-1, nullptr, 0);
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-  }
-}
-
 // Reaps until the program itself ends.
 ExitReport supervise(pid_t program, const sigset_t& all) {
   bool killing = false;
@@ -182,6 +132,59 @@ void prepare(const InitRequest& request) {
 
 }  // namespace
 
+void run_program(const ProgramRequest& request) {
+  const ContainerSpec& spec = request.container;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setsid();
+  const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const auto use = [&](int fd, int as) { ::dup2(fd < 0 ? null_fd : fd, as); };
+  use(request.in_fd, STDIN_FILENO);
+  use(request.out_fd, STDOUT_FILENO);
+  use(request.err_fd, STDERR_FILENO);
+  if (request.privileged) {
+    drop_capabilities();
+    if (const auto changed = become_user(spec); !changed) {
+      give_up(request.error_fd, changed.error().message);
+    }
+    // Forgotten by the kernel when the user changes.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  }
+  const std::string folder = spec.working_dir.empty() ? "/" : spec.working_dir;
+  if (::chdir(folder.c_str()) != 0) {
+    give_up(request.error_fd,
+            fmt::format("cannot enter the working directory {}: {}", folder, std::strerror(errno)));
+  }
+  if (spec.argv.empty()) give_up(request.error_fd, "the container has no command");
+  const auto file = find_program(spec.argv[0], spec.env);
+  if (!file) give_up(request.error_fd, file.error().message);
+  const std::vector<char*> argv = pointers(spec.argv);
+  const std::vector<char*> env = pointers(spec.env);
+  ::umask(022);
+  reset_signals();
+  ::execve(file->c_str(), argv.data(), env.data());
+  give_up(request.error_fd, exec_failure(*file, errno));
+}
+
+// Without a pid namespace nobody else ends what the program left running. Init is their reaper, so
+// all of them are its children or will be.
+void kill_descendants() {
+  for (int round = 0; round < 1000; ++round) {
+    const auto text = read_file(fmt::format("/proc/self/task/{}/children", ::getpid()));
+    bool any = false;
+    for (const std::string_view word : split(text ? *text : "", ' ')) {
+      const int pid = std::atoi(std::string(word).c_str());
+      if (pid <= 0) continue;
+      any = true;
+      ::kill(pid, SIGKILL);
+    }
+    if (!any) return;
+    // Every round waits for at least one child, so this ends as soon as they are gone.
+    ::waitpid(-1, nullptr, 0);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+}
+
 int kill_all_signal() { return SIGRTMAX - 1; }
 
 Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env) {
@@ -215,7 +218,13 @@ void run_init(const InitRequest& request) {
   if (program < 0) {
     give_up(request.error_fd, fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
-  if (program == 0) run_program(request);
+  if (program == 0) {
+    run_program({.container = request.container,
+                 .privileged = request.privileged,
+                 .out_fd = request.out_fd,
+                 .err_fd = request.err_fd,
+                 .error_fd = request.error_fd});
+  }
   // Only the report's descriptor stays: the pipes must close when the program closes them, and the
   // shim's socket must not outlive the shim.
   ::dup2(request.report_fd, 3);

@@ -39,6 +39,19 @@ struct InitRequest {
   int report_fd = -1;  // takes the ExitReport
 };
 
+struct ProgramRequest {
+  const ContainerSpec& container;
+  bool privileged = false;
+  int in_fd = -1;  // -1: /dev/null
+  int out_fd = -1;
+  int err_fd = -1;
+  int error_fd = -1;  // a sentence where it could not be started
+};
+// Becomes the program, inside of the container's namespaces.
+[[noreturn]] void run_program(const ProgramRequest& request);
+// For a reaper without a pid namespace: ends everything that the program left running.
+void kill_descendants();
+
 // Runs as the container's first process, in its own pid namespace where privileged.
 [[noreturn]] void run_init(const InitRequest& request);
 

@@ -15,11 +15,13 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <map>
 
 #include "base/json.h"
 #include "base/limits.h"
 #include "node/shim/container.h"
+#include "node/shim/exec.h"
 #include "node/shim/rootfs.h"
 #include "node/shim/wire.h"
 
@@ -32,7 +34,32 @@ constexpr std::size_t kDrainBytes = 256 * 1024;
 struct Connection {
   Fd fd = {};
   std::string input = {};
+  std::vector<Fd> descriptors = {};  // that came with it
 };
+
+// Descriptors that come with the bytes are taken over.
+ssize_t receive(int fd, char* into, std::size_t size, std::vector<Fd>& descriptors) {
+  alignas(cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))];
+  iovec place{.iov_base = into, .iov_len = size};
+  msghdr message{};
+  message.msg_iov = &place;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t n = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+  if (n <= 0) return n;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(part) + i * sizeof(int), sizeof number);
+      descriptors.emplace_back(number);
+    }
+  }
+  return n;
+}
 
 class Shim {
  public:
@@ -47,9 +74,11 @@ class Shim {
   void on_ready(int fd);
   void accept_one();
   void read_request(int fd);
+  // Empty: somebody else answers.
   std::string answer(int fd, const std::string& line);
   Result<void> start(const json::value& request);
   Result<void> signal(const json::value& request);
+  Result<void> exec(const json::value& request, const Connection& connection);
   void stop_all();
   void reap();
   void tell_watchers();
@@ -180,7 +209,7 @@ void Shim::accept_one() {
 void Shim::read_request(int fd) {
   Connection& connection = connections_[fd];
   char piece[16 * 1024];
-  const ssize_t n = ::read(fd, piece, sizeof piece);
+  const ssize_t n = receive(fd, piece, sizeof piece, connection.descriptors);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0 || connection.input.size() > limits::kRequestBodyBytes) {
     connections_.erase(fd);
@@ -191,7 +220,7 @@ void Shim::read_request(int fd) {
   if (end == std::string::npos) return;
   const std::string line = connection.input.substr(0, end);
   const std::string reply = answer(fd, line);
-  (void)write_all(fd, reply + "\n");
+  if (!reply.empty()) (void)write_all(fd, reply + "\n");
   connections_.erase(fd);
 }
 
@@ -204,6 +233,9 @@ std::string Shim::answer(int fd, const std::string& line) {
     done = start(*request);
   } else if (op == "signal") {
     done = signal(*request);
+  } else if (op == "exec") {
+    done = exec(*request, connections_[fd]);
+    if (done) return "";
   } else if (op == "stop") {
     stop_all();
   } else if (op == "watch") {
@@ -246,6 +278,15 @@ Result<void> Shim::signal(const json::value& request) {
   if (number <= 0 || number >= NSIG) return fail(Code::kBadRequest, "there is no such signal");
   found->second->signal(static_cast<int>(number));
   return {};
+}
+
+Result<void> Shim::exec(const json::value& request, const Connection& connection) {
+  SKIFF_ASSIGN(const ExecSpec spec, exec_from_json(request));
+  const auto found = containers_.find(spec.container);
+  if (found == containers_.end()) {
+    return fail(Code::kNotFound, fmt::format("container {} is not running", spec.container));
+  }
+  return start_exec(pod_, *found->second, spec, connection.fd, connection.descriptors);
 }
 
 void Shim::stop_all() {

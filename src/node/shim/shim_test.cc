@@ -113,5 +113,23 @@ TEST(Program, IsLookedUpInThePathOfTheContainer) {
   EXPECT_FALSE(find_program("passwd", {"PATH=/etc"})) << "a file that cannot be run";
 }
 
+TEST(LogTail, IsTheTextOfTheLastLinesWithoutWhatTheLogPutsBefore) {
+  EXPECT_EQ(log_tail("cut off\n"
+                     "2026-01-01T00:00:00.1Z stdout F one\n"
+                     "2026-01-01T00:00:00.2Z stderr P tw\n"
+                     "2026-01-01T00:00:00.3Z stderr F o\n"
+                     "2026-01-01T00:00:00.4Z stdout F \n"),
+            "one\ntwo\n\n");
+  EXPECT_EQ(log_tail(""), "");
+}
+
+TEST(LogTail, KeepsEightyLinesAndTwoThousandBytes) {
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += "T stdout F " + std::to_string(i) + "\n";
+  EXPECT_TRUE(log_tail(lines).starts_with("20\n21\n"));
+  lines += "T stdout F " + std::string(5000, 'x') + "\n";
+  EXPECT_EQ(log_tail(lines), std::string(2047, 'x') + "\n");
+}
+
 }  // namespace
 }  // namespace skiff::node

@@ -105,7 +105,8 @@ json::object to_json(const ContainerSpec& spec) {
                    {"memoryLimit", spec.memory_limit_bytes},
                    {"cpuLimit", spec.cpu_limit_milli},
                    {"cpuRequest", spec.cpu_request_milli},
-                   {"terminationPath", spec.termination_path}};
+                   {"terminationPath", spec.termination_path},
+                   {"fallbackToLogs", spec.fallback_to_logs}};
   if (spec.uid) out["uid"] = *spec.uid;
   if (spec.gid) out["gid"] = *spec.gid;
   return out;
@@ -126,6 +127,7 @@ Result<ContainerSpec> container_from_json(const json::value& v) {
   if (auto path = text_at(v, "terminationPath"); !path.empty()) {
     spec.termination_path = std::move(path);
   }
+  spec.fallback_to_logs = json::get_bool(v, {"fallbackToLogs"}).value_or(false);
   for (const json::value& m : json::get_array(v, {"mounts"})) {
     spec.mounts.push_back({.source = text_at(m, "source"),
                            .target = text_at(m, "target"),
@@ -135,6 +137,26 @@ Result<ContainerSpec> container_from_json(const json::value& v) {
   if (spec.name.empty() || spec.name.find('/') != std::string::npos || spec.name[0] == '.') {
     return fail(Code::kInvalid, fmt::format("\"{}\" cannot name a container", spec.name));
   }
+  return spec;
+}
+
+json::object to_json(const ExecSpec& spec) {
+  json::object out{{"container", spec.container}, {"argv", strings_json(spec.argv)}};
+  if (spec.env) out["env"] = strings_json(*spec.env);
+  if (spec.working_dir) out["workingDir"] = *spec.working_dir;
+  if (spec.uid) out["uid"] = *spec.uid;
+  if (spec.gid) out["gid"] = *spec.gid;
+  return out;
+}
+
+Result<ExecSpec> exec_from_json(const json::value& v) {
+  ExecSpec spec{.container = text_at(v, "container"),
+                .argv = json::strings(json::get_array(v, {"argv"})),
+                .uid = maybe_int(v, "uid"),
+                .gid = maybe_int(v, "gid")};
+  if (json::find(v, {"env"}) != nullptr) spec.env = json::strings(json::get_array(v, {"env"}));
+  if (json::find(v, {"workingDir"}) != nullptr) spec.working_dir = text_at(v, "workingDir");
+  if (spec.argv.empty()) return fail(Code::kInvalid, "there is no command to run");
   return spec;
 }
 

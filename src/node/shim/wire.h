@@ -1,6 +1,7 @@
 // The JSON forms of what Skiff and a shim tell each other, and of the records in a pod's folder.
 //
-// A request is one JSON object on a line, `op` says which; the answer is one line too. The folder:
+// A request is one JSON object on a line, `op` says which; the answer is one line too. With `exec`
+// come three descriptors, and its answer comes when the program has ended. The folder:
 //   sandbox.json             what start_sandbox was given, the address, the boot it belongs to
 //   shim.sock                where the shim listens (mode 0600)
 //   state/NAME.ATTEMPT.json  one ContainerRecord each, replaced when the container ends
@@ -31,6 +32,9 @@ json::object to_json(const SandboxFile& file);
 Result<SandboxFile> sandbox_from_json(const json::value& v);
 json::object to_json(const ContainerSpec& spec);
 Result<ContainerSpec> container_from_json(const json::value& v);
+// Without the descriptors, which travel beside it.
+json::object to_json(const ExecSpec& spec);
+Result<ExecSpec> exec_from_json(const json::value& v);
 json::object to_json(const ContainerRecord& record);
 Result<ContainerRecord> record_from_json(const json::value& v);
 

@@ -1,0 +1,234 @@
+// Probes against a small server of this process; programs in containers are in
+// process/exec_test.cc.
+#include "node/health/probe.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "node/health/crew.h"
+
+namespace skiff::node {
+namespace {
+
+using std::chrono::milliseconds;
+
+json::value parse(const std::string& text) { return *json::parse(text); }
+
+// Never asked by these probes.
+class NoRuntime final : public Runtime {
+ public:
+  Result<SandboxRecord> start_sandbox(const SandboxSpec&) override { return no(); }
+  Result<void> start_container(std::string_view, const ContainerSpec&) override { return no(); }
+  Result<void> signal(std::string_view, std::string_view, int) override { return no(); }
+  Result<std::unique_ptr<ExecSession>> exec(std::string_view, const ExecSpec&) override {
+    return no();
+  }
+  Result<SandboxRecord> inspect(std::string_view) override { return no(); }
+  Result<void> stop_sandbox(std::string_view) override { return no(); }
+  Result<void> remove_sandbox(std::string_view) override { return no(); }
+  std::vector<std::string> list() override { return {}; }
+  Result<std::string> pod_folder(std::string_view) override { return no(); }
+  std::string log_path(std::string_view, std::string_view, int) const override { return ""; }
+  void on_change(std::function<void(std::string)>) override {}
+
+ private:
+  static std::unexpected<Error> no() { return fail(Code::kInternal, "no runtime"); }
+};
+
+// Answers every connection with the same text, and keeps what it was asked.
+class Server {
+ public:
+  explicit Server(std::function<std::string(const std::string& asked)> reply)
+      : reply_(std::move(reply)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_, 16), 0);
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Server() {
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  int port() const { return port_; }
+  const std::string& asked() const { return asked_; }  // after an answer
+
+ private:
+  void serve() {
+    while (true) {
+      const int fd = ::accept(listener_, nullptr, nullptr);
+      if (fd < 0) return;
+      char text[4096];
+      const ssize_t n = ::read(fd, text, sizeof text);
+      asked_.assign(text, n > 0 ? static_cast<std::size_t>(n) : 0);
+      const std::string reply = reply_(asked_);
+      (void)!::write(fd, reply.data(), reply.size());
+      ::close(fd);
+    }
+  }
+
+  const std::function<std::string(const std::string&)> reply_;
+  const int listener_;
+  int port_ = 0;
+  std::string asked_ = {};
+  std::thread thread_;
+};
+
+std::string plain(int status, const std::string& headers = "") {
+  return "HTTP/1.1 " + std::to_string(status) + " X\r\nContent-Length: 0\r\n" + headers + "\r\n";
+}
+
+ProbeAnswer ask(const std::string& handler, const std::string& container = "{}",
+                milliseconds timeout = std::chrono::seconds(5)) {
+  NoRuntime runtime;
+  return run_probe(runtime,
+                   {.pod_ip = "127.0.0.1",
+                    .container = parse(container),
+                    .handler = parse(handler),
+                    .timeout = timeout},
+                   {});
+}
+
+std::string get(int port, const std::string& extra = "") {
+  return R"({"httpGet":{"path":"/ok","port":)" + std::to_string(port) + extra + "}}";
+}
+
+TEST(HttpProbe, StatusesFrom200To399AreWellAndRedirectsElsewhereAWarning) {
+  struct Case {
+    int status;
+    ProbeOutcome outcome;
+    bool warning;
+    std::string text;
+  };
+  for (const Case& c :
+       {Case{200, ProbeOutcome::kSuccess, false, ""}, Case{204, ProbeOutcome::kSuccess, false, ""},
+        Case{302, ProbeOutcome::kSuccess, true, "Probe terminated redirects, Response body: "},
+        Case{404, ProbeOutcome::kFailure, false, "HTTP probe failed with statuscode: 404"},
+        Case{500, ProbeOutcome::kFailure, false, "HTTP probe failed with statuscode: 500"}}) {
+    SCOPED_TRACE(c.status);
+    Server server([&](const std::string&) {
+      return plain(c.status, c.status == 302 ? "Location: http://elsewhere.invalid/\r\n" : "");
+    });
+    const ProbeAnswer answer = ask(get(server.port()));
+    EXPECT_EQ(answer.outcome, c.outcome);
+    EXPECT_EQ(answer.warning, c.warning);
+    EXPECT_EQ(answer.text, c.text);
+  }
+}
+
+TEST(HttpProbe, SaysWhatKubeletSaysAndWhatItWasTold) {
+  Server server([](const std::string&) { return plain(200); });
+  ask(get(server.port(), R"(,"httpHeaders":[{"name":"X-Color","value":"blue"}])"));
+  EXPECT_TRUE(server.asked().starts_with("GET /ok HTTP/1.1\r\n")) << server.asked();
+  EXPECT_NE(server.asked().find("User-Agent: kube-probe/1.34\r\n"), std::string::npos)
+      << server.asked();
+  EXPECT_NE(server.asked().find("Accept: */*\r\n"), std::string::npos) << server.asked();
+  EXPECT_NE(server.asked().find("X-Color: blue\r\n"), std::string::npos) << server.asked();
+}
+
+TEST(HttpProbe, RedirectsOnTheSameHostAreFollowed) {
+  Server server([](const std::string& asked) {
+    return asked.starts_with("GET /ok") ? plain(302, "Location: /next\r\n") : plain(503);
+  });
+  EXPECT_EQ(ask(get(server.port())).text, "HTTP probe failed with statuscode: 503");
+}
+
+TEST(HttpProbe, EndlessRedirectsAreAFailure) {
+  Server server([](const std::string&) { return plain(302, "Location: /ok\r\n"); });
+  const ProbeAnswer answer = ask(get(server.port()));
+  EXPECT_EQ(answer.outcome, ProbeOutcome::kFailure);
+  EXPECT_NE(answer.text.find("stopped after 10 redirects"), std::string::npos) << answer.text;
+}
+
+TEST(HttpProbe, ASlowServerIsAFailureAfterTheTimeOut) {
+  Server server([](const std::string&) {
+    std::this_thread::sleep_for(milliseconds(800));
+    return plain(200);
+  });
+  const ProbeAnswer answer = ask(get(server.port()), "{}", milliseconds(200));
+  EXPECT_EQ(answer.outcome, ProbeOutcome::kFailure);
+  EXPECT_NE(answer.text.find("context deadline exceeded"), std::string::npos) << answer.text;
+}
+
+int closed_port() {
+  const Server server([](const std::string&) { return plain(200); });
+  return server.port();
+}
+
+TEST(HttpProbe, APortThatNobodyListensOnIsAFailure) {
+  const std::string port = std::to_string(closed_port());
+  EXPECT_EQ(ask(get(std::stoi(port))).text, "Get \"http://127.0.0.1:" + port +
+                                                "/ok\": dial tcp 127.0.0.1:" + port +
+                                                ": connect: connection refused");
+}
+
+TEST(TcpProbe, AConnectionIsEnough) {
+  Server server([](const std::string&) { return std::string(); });
+  const std::string port = std::to_string(server.port());
+  EXPECT_EQ(ask(R"({"tcpSocket":{"port":"web"}})",
+                R"({"ports":[{"name":"web","containerPort":)" + port + "}]}")
+                .outcome,
+            ProbeOutcome::kSuccess);
+}
+
+TEST(TcpProbe, ARefusedConnectionIsAFailure) {
+  const std::string port = std::to_string(closed_port());
+  const ProbeAnswer answer = ask(R"({"tcpSocket":{"port":)" + port + "}}");
+  EXPECT_EQ(answer.outcome, ProbeOutcome::kFailure);
+  EXPECT_EQ(answer.text, "dial tcp 127.0.0.1:" + port + ": connect: connection refused");
+}
+
+TEST(Probe, APortByAnUnknownNameAndAHandlerWeLackTeachNothing) {
+  EXPECT_EQ(ask(R"({"tcpSocket":{"port":"none"}})").outcome, ProbeOutcome::kError);
+  const ProbeAnswer grpc = ask(R"({"grpc":{"port":80}})");
+  EXPECT_EQ(grpc.outcome, ProbeOutcome::kError);
+  EXPECT_NE(grpc.text.find("gRPC"), std::string::npos);
+}
+
+TEST(Probe, PortsAreNumbersNamesOrNumbersInText) {
+  const json::value container = parse(R"({"ports":[{"name":"web","containerPort":8080}]})");
+  EXPECT_EQ(*probe_port(container, json::value(9)), 9);
+  EXPECT_EQ(*probe_port(container, json::value("web")), 8080);
+  EXPECT_EQ(*probe_port(container, json::value("81")), 81);
+  EXPECT_FALSE(probe_port(container, json::value("other")));
+  EXPECT_FALSE(probe_port(container, json::value(70000)));
+}
+
+TEST(Probe, RedirectsStayOnTheirHost) {
+  const std::string url = "http://10.0.0.1:80/a/b?c";
+  EXPECT_EQ(redirect_target(url, "/x"), "http://10.0.0.1:80/x");
+  EXPECT_EQ(redirect_target(url, "x"), "http://10.0.0.1:80/a/x");
+  EXPECT_EQ(redirect_target(url, "https://10.0.0.1:443/x"), "https://10.0.0.1:443/x");
+  EXPECT_EQ(redirect_target(url, "http://10.0.0.2:80/x"), std::nullopt);
+  EXPECT_EQ(redirect_target(url, "//10.0.0.2/x"), std::nullopt);
+}
+
+TEST(Crew, SlowWorkHoldsUpNobodyAndIsToldToStop) {
+  std::atomic_bool told = false;
+  std::atomic_int done = 0;
+  {
+    Crew crew(4);
+    crew.run([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) std::this_thread::sleep_for(milliseconds(1));
+      told = true;
+    });
+    for (int i = 0; i < 10; ++i) crew.run([&](const std::stop_token&) { ++done; });
+    for (int i = 0; i < 5000 && done < 10; ++i) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_EQ(done, 10);
+    EXPECT_FALSE(told);
+  }
+  EXPECT_TRUE(told);
+}
+
+}  // namespace
+}  // namespace skiff::node

@@ -1,0 +1,77 @@
+"""Probes of running containers, with real processes."""
+import json
+import time
+
+from skiff import pod_manifest, wait_for
+
+
+def events(skiff, name, reason):
+    listed = json.loads(skiff.kubectl("get", "events", "-o", "json", "--field-selector",
+                                      f"involvedObject.name={name},reason={reason}").stdout)
+    return [e["message"] for e in listed["items"]]
+
+
+def condition(pod, kind):
+    return next((c["status"] for c in pod["status"].get("conditions", []) if c["type"] == kind), "absent")
+
+
+def main(pod):
+    return pod["status"]["containerStatuses"][0]
+
+
+def start(skiff, manifest, name, command, policy="Always", **probes):
+    pod = pod_manifest(name, command)
+    pod["spec"]["restartPolicy"] = policy
+    pod["spec"]["terminationGracePeriodSeconds"] = 1
+    pod["spec"]["containers"][0].update(probes)
+    skiff.kubectl("apply", "-f", manifest(pod))
+
+
+def test_readiness_by_a_command_follows_the_container(skiff, manifest):
+    start(skiff, manifest, "ready", ["sh", "-c", "sleep 2; touch /tmp/ready; sleep 3; rm /tmp/ready; sleep 600"],
+          readinessProbe={"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1, "failureThreshold": 1})
+    skiff.wait_phase("ready", "Running")
+    assert condition(skiff.pod("ready"), "Ready") == "False"
+    wait_for(lambda: condition(skiff.pod("ready"), "Ready") == "True")
+    wait_for(lambda: condition(skiff.pod("ready"), "Ready") == "False")
+    pod = skiff.pod("ready")
+    assert main(pod)["restartCount"] == 0 and main(pod)["started"] and not main(pod)["ready"]
+    assert any(m.startswith("Readiness probe failed: cat: ") for m in events(skiff, "ready", "Unhealthy"))
+    skiff.kubectl("delete", "pod", "ready", "--now")
+
+
+def test_liveness_by_http_kills_and_the_policy_restarts(skiff, manifest):
+    # Serves its folder; the file that is asked for goes away.
+    start(skiff, manifest, "alive", ["sh", "-c", "mkdir -p /tmp/www; cd /tmp/www; touch fine; (sleep 2; rm fine) & "
+                                     "exec python3 -m http.server 8099"],
+          ports=[{"name": "web", "containerPort": 8099}],
+          livenessProbe={"httpGet": {"path": "/fine", "port": "web"}, "initialDelaySeconds": 1, "periodSeconds": 1,
+                         "failureThreshold": 2})
+    skiff.wait_phase("alive", "Running")
+    wait_for(lambda: main(skiff.pod("alive"))["restartCount"] >= 1)
+    assert "Liveness probe failed: HTTP probe failed with statuscode: 404" in events(skiff, "alive", "Unhealthy")
+    assert "Container main failed liveness probe, will be restarted" in events(skiff, "alive", "Killing")
+    assert main(skiff.pod("alive"))["lastState"]["terminated"]["exitCode"] in (143, 137)
+    skiff.kubectl("delete", "pod", "alive", "--now")
+
+
+def test_startup_by_tcp_holds_back_the_others(skiff, manifest):
+    start(skiff, manifest, "slow", ["sh", "-c", "sleep 3; exec python3 -m http.server 8098"],
+          startupProbe={"tcpSocket": {"port": 8098}, "periodSeconds": 1, "failureThreshold": 30},
+          livenessProbe={"tcpSocket": {"port": 8098}, "periodSeconds": 1, "failureThreshold": 1})
+    skiff.wait_phase("slow", "Running")
+    assert main(skiff.pod("slow"))["started"] is False
+    wait_for(lambda: main(skiff.pod("slow"))["ready"])
+    time.sleep(2)
+    assert main(skiff.pod("slow"))["restartCount"] == 0
+    assert any("connect: connection refused" in m for m in events(skiff, "slow", "Unhealthy"))
+    skiff.kubectl("delete", "pod", "slow", "--now")
+
+
+def test_a_failed_startup_fails_a_pod_that_may_not_restart(skiff, manifest):
+    start(skiff, manifest, "never", ["sleep", "600"], policy="Never",
+          startupProbe={"exec": {"command": ["sh", "-c", "sleep 60"]}, "periodSeconds": 1, "failureThreshold": 1})
+    skiff.wait_phase("never", "Failed")
+    assert any("timed out after 1s" in m for m in events(skiff, "never", "Unhealthy"))
+    assert "Container main failed startup probe" in events(skiff, "never", "Killing")
+    skiff.kubectl("delete", "pod", "never")
