@@ -120,7 +120,8 @@ def test_a_deployment_is_changed_in_every_way(day):
     assert got["metadata"]["labels"] == {"app": "web", "tier": "front", "a": "b"}
     assert got["spec"]["template"]["spec"]["containers"][0]["image"] == "skiff.dev/other"
     assert "web" in day("get", *n, "deploy", "-l", "tier=front", "-o", "name").stdout
-    assert "0/5" in day("get", *n, "deployment").stdout
+    assert "successfully rolled out" in day("rollout", "status", *n, "deployment/web", "--timeout=60s").stdout
+    assert "5/5" in day("get", *n, "deployment").stdout
     day("create", *n, "configmap", "settings", "--from-literal=a=b")
     day("create", *n, "secret", "generic", "keys", "--from-literal=k=v")
     day("create", *n, "serviceaccount", "robot")
