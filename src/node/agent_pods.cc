@@ -28,6 +28,17 @@ const json::value* find_container(const json::value& pod, std::string_view name)
   return nullptr;
 }
 
+// What a plan depends on and the agent itself never writes.
+bool changed_by_others(const json::value& before, const json::value& after) {
+  const auto deletion = [](const json::value& pod) {
+    return json::get_string(pod, {"metadata", "deletionTimestamp"});
+  };
+  const auto spec = [](const json::value& pod) -> const json::object& {
+    return json::get_object(pod, {"spec"});
+  };
+  return deletion(before) != deletion(after) || spec(before) != spec(after);
+}
+
 struct StartReport {
   std::vector<std::pair<std::string, Refusal>> failures = {};  // by container
   std::vector<std::string> started = {};
@@ -273,7 +284,10 @@ bool Agent::Impl::write_status(Pod& pod, const json::value& status, bool termina
   write.synced = terminal;
   Result<json::value> done = client_.write(write);
   if (done) {
+    // Somebody may have been quicker, and the event that tells so is older than this answer.
+    const bool news = changed_by_others(*pod.object, *done);
     pod.object = std::make_shared<const json::value>(std::move(*done));
+    if (news) post([uid = pod.uid](Impl& agent) { agent.visit(uid); });
     return true;
   }
   const bool gone = done.error().code == Code::kNotFound || done.error().code == Code::kConflict;

@@ -62,6 +62,7 @@ class MemoryClient final : public client::Client {
   }
 
   Result<json::value> write(const client::Write& w) override {
+    if (before_write_) before_write_(w);
     Result<json::value> out = json::value();
     {
       const std::lock_guard lock(mutex_);
@@ -70,6 +71,9 @@ class MemoryClient final : public client::Client {
     tell_all();
     return out;
   }
+
+  // Somebody else who is a little quicker. Set before the agent starts.
+  void before_write(std::function<void(const client::Write&)> fn) { before_write_ = std::move(fn); }
 
   void submit(std::vector<client::Write> writes, Done done) override {
     std::vector<Result<json::value>> results;
@@ -210,6 +214,7 @@ class MemoryClient final : public client::Client {
   }
 
   std::mutex telling_;  // taken before mutex_
+  std::function<void(const client::Write&)> before_write_ = {};
   mutable std::mutex mutex_;
   std::map<std::string, Object> objects_ = {};
   std::vector<Change> log_ = {};
@@ -578,6 +583,19 @@ TEST_F(AgentTest, TellsWhichRunsAreUnderWay) {
   EXPECT_FALSE(agent_->running("u2", "main", 0));
   remove_pod("p", 30);
   EXPECT_TRUE(eventually([&] { return !agent_->running("u1", "main", 0); }));
+}
+
+TEST_F(AgentTest, SeesADeletionThatCameJustBeforeItsOwnWrite) {
+  bool deleted = false;
+  client_.before_write([&](const client::Write& write) {
+    const bool running = json::get_string(write.body, {"status", "phase"}) == "Running";
+    if (write.subresource == "status" && running && !std::exchange(deleted, true)) {
+      remove_pod("p", 30);
+    }
+  });
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "gone"; }));
 }
 
 TEST_F(AgentTest, NamesOfReadyPodsAreServed) {
