@@ -76,6 +76,10 @@ def clean_text(text):
     return GENERATED.sub(r"\1-<suffix>", text)
 
 
+def owner_of(entry):
+    return [str(entry.get(part, "")) for part in ("operation", "subresource", "manager", "apiVersion")]
+
+
 def clean(value, key=""):
     """The value without what two servers can never agree on: uids, times, revisions."""
     if isinstance(value, dict):
@@ -91,6 +95,9 @@ def clean(value, key=""):
                 out[name] = "<continue>"
             elif name == "storageVersionHash":
                 out[name] = item
+            elif name == "managedFields" and isinstance(item, list):
+                # Sorted by time, to the second: whether a second ends between two requests is chance.
+                out[name] = sorted((clean(entry) for entry in item), key=owner_of)
             elif name == "serverAddress":
                 out[name] = "<address>"
             else:
