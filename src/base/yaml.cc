@@ -77,6 +77,11 @@ class Reader {
       SKIFF_TRY(next(event));
       if (event.raw.type == YAML_STREAM_END_EVENT) return out;
       if (event.raw.type != YAML_DOCUMENT_START_EVENT) continue;
+      // A request is read as the real server reads it, which knows YAML 1.1 alone.
+      const auto* version = event.raw.data.document_start.version_directive;
+      if (doubled_ != nullptr && version != nullptr && version->minor != 1) {
+        return bad(0, "found incompatible YAML document");
+      }
       anchors_.clear();
       Event root;
       SKIFF_TRY(next(root));

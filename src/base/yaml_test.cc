@@ -50,6 +50,8 @@ TEST(Yaml, OfARequestIsReadAsTheRealServerReadsIt) {
       << "with a byte order mark";
   EXPECT_EQ(read("a: !!binary aGk=\n"), R"({"a":"hi"})");
   EXPECT_EQ(read("# nothing\n"), "null");
+  EXPECT_TRUE(read("%YAML 1.2\n---\na: 1\n").contains("found incompatible YAML document"));
+  EXPECT_EQ(read("%YAML 1.1\n---\na: 1\n"), R"({"a":1})");
   EXPECT_FALSE(parse("a: 1\n---\na: 2\n")) << "a file that is to hold one";
 }
 

@@ -54,7 +54,7 @@ def test_yaml_of_all_sorts(pair):
                  head + "data: {a: !mine x}\n", head + "x: &x {a: b}\ndata: *x\n", head + "x: &x {a: b}\ndata: {<<: *x}\n",
                  head + "data: {a: |\n", head + "data:\n  a: |\n    one\n    two\n", head + "---\n" + head, "---\n" + head,
                  head.replace("\n", "\r\n"), "\ufeff" + head, head + "data: {a: \"\\x00\"}\n", head + "data:\n\ta: b\n",
-                 head + bomb, head + "data: {a: *nothing}\n", "", "---\n", "# nothing\n"):
+                 head + bomb, head + "data: {a: *nothing}\n", "%YAML 1.2\n---\n" + head, "", "---\n", "# nothing\n"):
         pair.ask("POST", MAPS + "?dryRun=All", body.encode(), YAML)
         pair.ask("PATCH", MAPS + "/bad?dryRun=All&fieldManager=x", body.encode(), APPLY)
 
