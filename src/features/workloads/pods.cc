@@ -81,12 +81,6 @@ const api::Resource& job_resource() {
   return kResource;
 }
 
-const api::Resource& cron_job_resource() {
-  static const api::Resource kResource{
-      .group = "batch", .version = "v1", .plural = "cronjobs", .kind = "CronJob"};
-  return kResource;
-}
-
 std::string_view phase(const json::value& pod) {
   return json::get_string(pod, {"status", "phase"});
 }

@@ -22,7 +22,6 @@ const api::Resource& pod_resource();
 const api::Resource& replica_set_resource();
 const api::Resource& deployment_resource();
 const api::Resource& job_resource();
-const api::Resource& cron_job_resource();
 
 std::string_view phase(const json::value& pod);
 bool ended(const json::value& pod);   // Succeeded or Failed
