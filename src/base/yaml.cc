@@ -109,21 +109,23 @@ class Reader {
     return bad(line, problem);
   }
 
-  // The anchor of a list or map that is being read.
+  // The anchor of a list or map that is being read. Something inside of it may take the name: from
+  // its end on the name means that, and is no longer open.
   class Open {
    public:
-    Open(std::set<std::string, std::less<>>& all, const yaml_char_t* anchor) : all_(all) {
-      if (anchor != nullptr) mine_ = all_.emplace(text_of(anchor)).first;
+    Open(std::set<std::string, std::less<>>& all, const yaml_char_t* anchor)
+        : all_(all), mine_(text_of(anchor)) {
+      if (!mine_.empty()) all_.insert(mine_);
     }
     Open(const Open&) = delete;
     Open& operator=(const Open&) = delete;
-    ~Open() {
-      if (mine_ != all_.end()) all_.erase(mine_);
-    }
+    ~Open() { all_.erase(mine_); }
+
+    bool still() const { return all_.contains(mine_); }
 
    private:
     std::set<std::string, std::less<>>& all_;
-    std::set<std::string, std::less<>>::iterator mine_ = all_.end();
+    const std::string mine_;  // empty: none
   };
 
   Result<json::value> node(const Event& event, std::size_t depth) {
@@ -181,6 +183,7 @@ class Reader {
     } else {
       out = json::string(text);
     }
+    open_.erase(std::string(text_of(s.anchor)));
     remember(s.anchor, out);
     return out;
   }
@@ -196,7 +199,7 @@ class Reader {
       out.push_back(std::move(item));
     }
     json::value result(std::move(out));
-    remember(start.raw.data.sequence_start.anchor, result);
+    if (open.still()) remember(start.raw.data.sequence_start.anchor, result);
     return result;
   }
 
@@ -233,7 +236,7 @@ class Reader {
       }
     }
     json::value result(std::move(out));
-    remember(start.raw.data.mapping_start.anchor, result);
+    if (open.still()) remember(start.raw.data.mapping_start.anchor, result);
     return result;
   }
 

@@ -1,5 +1,6 @@
 #include "base/yaml.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
@@ -218,6 +219,18 @@ TEST(Yaml, KeysWithinKeysAreRefusedBeforeTheyAreRead) {
   EXPECT_NE(flow.error().message.find("a key must be a scalar"), std::string::npos)
       << flow.error().message;
   EXPECT_TRUE(yaml::parse("- &x a\n- {*x : b}\n")) << "an alias of a scalar is one";
+}
+
+// The first was found by the fuzzer: the inner end made the outer one forget what it held.
+TEST(Yaml, AnAnchorInsideOfOneOfTheSameNameTakesTheName) {
+  for (const char* inner : {"{c: 1}", "[c, 1]", "text"}) {
+    const auto read = parse_all(fmt::format("a: &x\n  b: &x {}\n  d: *x\ne: *x\n", inner));
+    ASSERT_TRUE(read) << read.error().message;
+    const json::value& value = read->front();
+    EXPECT_EQ(*json::find(value, {"a", "d"}), *json::find(value, {"a", "b"})) << inner;
+    EXPECT_EQ(*json::find(value, {"e"}), *json::find(value, {"a", "b"})) << inner;
+  }
+  EXPECT_FALSE(parse_all("a: &x\n  d: *x\n  b: &x {c: 1}\n")) << "not taken yet";
 }
 
 }  // namespace
