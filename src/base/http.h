@@ -58,12 +58,24 @@ class Stream {
   virtual bool pull(std::string& out, std::function<void()> wake) = 0;
 };
 
+// Both directions of a connection that has left HTTP (status 101). Pulled like a stream; when its
+// body ends, so does the connection. Destroyed when the client goes.
+class Tunnel : public Stream {
+ public:
+  // What has arrived. Never blocks.
+  virtual void push(std::string_view bytes) = 0;
+  // True where so much waits to be taken that no more is to be read; after the next wake or pull it
+  // is asked again.
+  virtual bool full() const = 0;
+};
+
 // A watch's revision must be on disk before anybody outside hears of it.
 struct Response {
   int status = 200;
   Headers headers = {};
   std::string body = {};
   std::unique_ptr<Stream> stream = {};  // used instead of `body` where set
+  std::unique_ptr<Tunnel> tunnel = {};  // with status 101: what the connection becomes
   // The answer is held until the store says this revision is visible (store::Store::visible).
   std::uint64_t after_revision = 0;
 };

@@ -147,7 +147,10 @@ void Connection::next_request() {
 
 void Connection::arm_read() {
   if (closed_ || reading_ || ended_) return;
-  if (state_ != State::kReading && input_.size() >= kReadAheadBytes) return;
+  if (state_ == State::kTunnelling ? response_.tunnel->full()
+                                   : state_ != State::kReading && input_.size() >= kReadAheadBytes) {
+    return;
+  }
   reading_ = true;
   auto done = [self = shared_from_this()](const error_code& error, std::size_t size) {
     self->on_read(error, size);
@@ -163,7 +166,9 @@ void Connection::on_read(const error_code& error, std::size_t size) {
   reading_ = false;
   if (closed_) return;
   if (error) return on_end();
-  if (state_ == State::kLingering) {
+  if (state_ == State::kTunnelling) {
+    response_.tunnel->push({chunk_.data(), size});
+  } else if (state_ == State::kLingering) {
     drained_bytes_ += size;
     if (drained_bytes_ > kDrainBytes) return close();
   } else {
@@ -293,7 +298,21 @@ void Connection::respond(http::Response response) {
        });
 }
 
+void Connection::begin_tunnel() {
+  state_ = State::kTunnelling;
+  chunked_ = false;
+  keep_alive_ = false;
+  if (!input_.empty()) response_.tunnel->push(std::exchange(input_, {}));
+  pull();
+  arm_read();
+}
+
 void Connection::send_answer() {
+  if (response_.tunnel) {
+    output_ = render_head(response_, {.framing = Framing::kTunnel,
+                                      .server_header = core_->options.server_header});
+    return write({asio::buffer(output_), {}}, &Connection::begin_tunnel);
+  }
   const bool bodiless = response_.status == 204 || response_.status == 304;
   Framing framing = bodiless ? Framing::kNone : Framing::kLength;
   if (response_.stream) framing = chunked_ ? Framing::kChunked : Framing::kUntilClose;
@@ -323,13 +342,14 @@ void Connection::pull() {
   const std::uint64_t number = ++pull_number_;
   bool more = false;
   try {
-    more = response_.stream->pull(
+    more = source()->pull(
         piece_, from_anywhere([number](Connection& self) { self.woken(number); }));
   } catch (const std::exception&) {
     return close();  // the missing last chunk tells the client that the body is not whole
   }
   if (more && piece_.empty()) {
     waiting_ = true;
+    arm_read();  // a tunnel may have been full
     return;
   }
   output_.clear();
@@ -339,7 +359,11 @@ void Connection::pull() {
   } else {
     output_ = piece_;
   }
-  if (!more) response_.stream.reset();
+  if (!more) {
+    response_.stream.reset();
+    if (response_.tunnel) state_ = State::kAnswering;
+    response_.tunnel.reset();
+  }
   write({asio::buffer(output_), {}}, more ? &Connection::pull : &Connection::finish);
 }
 
@@ -368,8 +392,8 @@ void Connection::write(const Buffers& buffers, Step next) {
   // Every piece that the client takes gives it new time.
   auto progress = [this](const error_code& error, std::size_t) -> std::size_t {
     if (error) return 0;
-    if (state_ == State::kAnswering) {
-      expire_in(response_.stream ? core_->options.stalled : core_->options.idle);
+    if (state_ == State::kAnswering || state_ == State::kTunnelling) {
+      expire_in(source() != nullptr ? core_->options.stalled : core_->options.idle);
     }
     return 64 * 1024;
   };
@@ -390,6 +414,7 @@ void Connection::close() {
   closed_ = true;
   waiting_ = false;
   response_.stream.reset();
+  response_.tunnel.reset();
   error_code ignored;
   socket_.close(ignored);
   core_->forget(this);

@@ -55,7 +55,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool expired(Clock::time_point now) const { return now.time_since_epoch().count() > deadline_; }
 
  private:
-  enum class State { kReading, kContinuing, kAnswering, kLingering };
+  enum class State { kReading, kContinuing, kAnswering, kTunnelling, kLingering };
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
   using Buffers = std::array<boost::asio::const_buffer, 2>;
   using Step = void (Connection::*)();
@@ -73,6 +73,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void handle();
   void respond(http::Response response);
   void send_answer();
+  void begin_tunnel();
+  http::Stream* source() {
+    return response_.tunnel ? response_.tunnel.get() : response_.stream.get();
+  }
   void pull();
   void woken(std::uint64_t pull_number);
   void finish();

@@ -64,6 +64,7 @@ std::string render_head(const http::Response& response, const Head& head) {
   } else if (head.framing == Framing::kChunked) {
     out += "Transfer-Encoding: chunked\r\n";
   }
+  if (head.framing == Framing::kTunnel) out += "Connection: Upgrade\r\n";
   if (head.close) out += "Connection: close\r\n";
   return out += "\r\n";
 }

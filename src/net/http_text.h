@@ -9,7 +9,7 @@
 
 namespace skiff::net {
 
-enum class Framing { kNone, kLength, kChunked, kUntilClose };
+enum class Framing { kNone, kLength, kChunked, kUntilClose, kTunnel };
 
 struct Head {
   Framing framing = Framing::kLength;
