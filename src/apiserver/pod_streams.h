@@ -1,10 +1,13 @@
-// What the API server asks of whoever runs pods: the bytes behind pods/NAME/log.
+// What the API server asks of whoever runs pods: the bytes behind pods/NAME/log and exec.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/http.h"
 #include "base/json.h"
@@ -23,11 +26,43 @@ struct LogOptions {
   std::optional<std::int64_t> limit_bytes = {};
 };
 
+struct ExecOptions {
+  std::string container = {};  // never empty: the server has chosen
+  std::vector<std::string> command = {};
+  bool in = false, out = false, err = false;
+  bool tty = false;
+};
+
+// A program that runs in a container, as somebody far away talks to it. Destroying it kills the
+// program where it still runs. From one thread at a time, but for `wake`.
+class Terminal {
+ public:
+  enum class Channel { kOut = 1, kErr = 2 };
+  struct Piece {
+    Channel channel = Channel::kOut;
+    std::string bytes = {};
+  };
+
+  virtual ~Terminal() = default;
+  // Never blocks: what the program does not take yet is kept.
+  virtual void write(std::string_view bytes) = 0;
+  virtual std::size_t backlog() const = 0;  // bytes that the program has not taken yet
+  virtual void end_input() = 0;
+  virtual void resize(int columns, int rows) = 0;
+  // What the program has said since; nothing where it is silent, and `wake` is called once when
+  // there is more, or the end. False: it has ended, and all of it was given.
+  virtual bool read(std::vector<Piece>& out, std::function<void()> wake) = 0;
+  // After the end: the exit code, or why it could not be run.
+  virtual Result<int> exit_code() = 0;
+};
+
 class PodStreams {
  public:
   virtual ~PodStreams() = default;
   virtual Result<std::unique_ptr<http::Stream>> logs(const json::value& pod,
                                                      const LogOptions& options) = 0;
+  virtual Result<std::unique_ptr<Terminal>> exec(const json::value& pod,
+                                                 const ExecOptions& options) = 0;
 };
 
 }  // namespace skiff::apiserver

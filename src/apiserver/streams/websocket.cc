@@ -1,15 +1,14 @@
-#include "net/websocket.h"
+#include "apiserver/streams/websocket.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/base64.h"
+#include "base/sha1.h"
 #include "base/strings.h"
 
-namespace skiff::net::ws {
+namespace skiff::apiserver::ws {
 namespace {
 
 constexpr std::size_t kControlBytes = 125;
@@ -26,11 +25,7 @@ bool has_word(std::string_view header, std::string_view word) {
 }
 
 std::string accept_of(std::string_view key) {
-  const std::string text = std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
-  unsigned size = 0;
-  EVP_Digest(text.data(), text.size(), hash.data(), &size, EVP_sha1(), nullptr);
-  return base64::encode({reinterpret_cast<const char*>(hash.data()), size});
+  return base64::encode(sha1(std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
 }
 
 }  // namespace
@@ -159,4 +154,4 @@ std::vector<std::string> offered_protocols(const http::Request& request) {
   return out;
 }
 
-}  // namespace skiff::net::ws
+}  // namespace skiff::apiserver::ws

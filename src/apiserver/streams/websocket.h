@@ -1,5 +1,4 @@
-// WebSocket (RFC 6455) as a server sees it: frames in, messages out. Pure but for the hash of the
-// handshake.
+// WebSocket (RFC 6455) as a server sees it: frames in, messages out. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 #include "base/http.h"
 #include "base/result.h"
 
-namespace skiff::net::ws {
+namespace skiff::apiserver::ws {
 
 enum class Op : std::uint8_t {
   kContinuation = 0,
@@ -77,4 +76,4 @@ Result<http::Headers> handshake(const http::Request& request, std::string_view p
 // The sub-protocols that the client offers, in its order.
 std::vector<std::string> offered_protocols(const http::Request& request);
 
-}  // namespace skiff::net::ws
+}  // namespace skiff::apiserver::ws

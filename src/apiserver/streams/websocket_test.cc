@@ -1,8 +1,8 @@
-#include "net/websocket.h"
+#include "apiserver/streams/websocket.h"
 
 #include <gtest/gtest.h>
 
-namespace skiff::net::ws {
+namespace skiff::apiserver::ws {
 namespace {
 
 // As a client sends it.
@@ -113,4 +113,4 @@ TEST(WebSocket, HandshakeAnswersTheKey) {
 }
 
 }  // namespace
-}  // namespace skiff::net::ws
+}  // namespace skiff::apiserver::ws
