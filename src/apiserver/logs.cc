@@ -20,25 +20,6 @@ std::vector<std::string> container_names(const json::value& pod, std::string_vie
   return names;
 }
 
-Result<std::string> choose_container(const json::value& pod, const std::string& asked) {
-  const auto main = container_names(pod, "containers");
-  const auto init = container_names(pod, "initContainers");
-  if (!asked.empty()) {
-    if (std::ranges::count(main, asked) > 0 || std::ranges::count(init, asked) > 0) return asked;
-    return fail(Code::kBadRequest,
-                fmt::format("container {} is not valid for pod {}", asked, api::name(pod)));
-  }
-  if (main.size() == 1) return main[0];
-  std::string message = fmt::format(
-      "a container name must be specified for pod {}, choose one of: "
-      "[{}]",
-      api::name(pod), join(main, " "));
-  if (!init.empty()) {
-    message += fmt::format(" or one of the init containers: [{}]", join(init, " "));
-  }
-  return fail(Code::kBadRequest, std::move(message));
-}
-
 const json::value* container_status(const json::value& pod, std::string_view name) {
   for (std::string_view list : {"containerStatuses", "initContainerStatuses"}) {
     for (const json::value& status : json::get_array(pod, {"status", list})) {
@@ -112,6 +93,25 @@ Result<LogOptions> read_log_options(const http::Url& url, Time now) {
 }
 
 }  // namespace
+
+Result<std::string> choose_container(const json::value& pod, const std::string& asked) {
+  const auto main = container_names(pod, "containers");
+  const auto init = container_names(pod, "initContainers");
+  if (!asked.empty()) {
+    if (std::ranges::count(main, asked) > 0 || std::ranges::count(init, asked) > 0) return asked;
+    return fail(Code::kBadRequest,
+                fmt::format("container {} is not valid for pod {}", asked, api::name(pod)));
+  }
+  if (main.size() == 1) return main[0];
+  std::string message = fmt::format(
+      "a container name must be specified for pod {}, choose one of: "
+      "[{}]",
+      api::name(pod), join(main, " "));
+  if (!init.empty()) {
+    message += fmt::format(" or one of the init containers: [{}]", join(init, " "));
+  }
+  return fail(Code::kBadRequest, std::move(message));
+}
 
 http::Response serve_logs(PodStreams* streams, const json::value& pod, const http::Url& url,
                           Time now) {

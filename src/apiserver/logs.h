@@ -7,6 +7,9 @@
 
 namespace skiff::apiserver {
 
+// The container that is asked for, or the only one. kBadRequest with the choice there is.
+Result<std::string> choose_container(const json::value& pod, const std::string& asked);
+
 // `streams` may be null where nobody runs pods.
 http::Response serve_logs(PodStreams* streams, const json::value& pod, const http::Url& url,
                           Time now);

@@ -87,6 +87,8 @@ class Server {
   http::Response dispatch(const http::Request& request, const http::Url& url);
   http::Response answer_resource(const http::Request& request, const http::Url& url,
                                  const Route& route, const Identity& identity);
+  http::Response answer_exec(const http::Request& request, const http::Url& url,
+                             const ServedKind& kind, const Route& route);
   http::Response answer_kind(const http::Request& request, const http::Url& url, const Route& route,
                              const Identity& identity,
                              const std::shared_ptr<const KindTable>& table, const ServedKind& kind);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "api/meta.h"
+#include "node/pod_exec.h"
 
 namespace skiff::node {
 namespace {
@@ -68,7 +69,7 @@ Result<int> log_attempt(const json::value& pod, std::string_view container, bool
                   json::get_string(*status, {"state", "waiting", "reason"}, "ContainerCreating")));
 }
 
-PodLogs::PodLogs(const Runtime& runtime, Running running)
+PodLogs::PodLogs(Runtime& runtime, Running running)
     : runtime_(runtime), running_(std::move(running)) {}
 
 Result<std::unique_ptr<http::Stream>> PodLogs::logs(const json::value& pod,
@@ -86,6 +87,11 @@ Result<std::unique_ptr<http::Stream>> PodLogs::logs(const json::value& pod,
     return !running(uid, container, attempt);
   };
   return reader_.open(std::move(request));
+}
+
+Result<std::unique_ptr<apiserver::Terminal>> PodLogs::exec(const json::value& pod,
+                                                           const apiserver::ExecOptions& options) {
+  return open_terminal(runtime_, api::uid(pod), options);
 }
 
 }  // namespace skiff::node

@@ -17,13 +17,15 @@ class PodLogs final : public apiserver::PodStreams {
   using Running =
       std::function<bool(std::string_view pod_uid, std::string_view container, int attempt)>;
 
-  PodLogs(const Runtime& runtime, Running running);
+  PodLogs(Runtime& runtime, Running running);
 
   Result<std::unique_ptr<http::Stream>> logs(const json::value& pod,
                                              const apiserver::LogOptions& options) override;
+  Result<std::unique_ptr<apiserver::Terminal>> exec(const json::value& pod,
+                                                    const apiserver::ExecOptions& options) override;
 
  private:
-  const Runtime& runtime_;
+  Runtime& runtime_;
   const Running running_;
   LogReader reader_ = {};
 };

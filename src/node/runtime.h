@@ -91,6 +91,7 @@ struct ExecSpec {
   int in_fd = -1;
   int out_fd = -1;
   int err_fd = -1;
+  bool tty = false;  // in_fd is a terminal, and becomes the program's own
 };
 
 // A program that exec() began. Destroying it kills the program where it still runs.

@@ -91,6 +91,7 @@ Kind pod_kind() {
           .subresources = {{"binding", "Binding", {"create"}},
                            {"ephemeralcontainers", "Pod", {"get", "patch", "update"}},
                            {"eviction", "Eviction", {"create"}, "policy", "v1"},
+                           {"exec", "PodExecOptions", {"create", "get"}},
                            {"log", "Pod", {"get"}},
                            {"resize", "Pod", {"get", "patch", "update"}}},
           .schema = "io.k8s.api.core.v1.Pod",

@@ -28,6 +28,7 @@ struct Guard {
   std::string group = {};
   int connection = -1;
   int streams[3] = {-1, -1, -1};
+  bool tty = false;
   Fd pid_namespace = {};
   Fd mount_namespace = {};
   Fd container = {};  // the container's first process
@@ -80,7 +81,8 @@ void close_all_but(std::vector<int> kept) {
                .in_fd = guard.streams[0],
                .out_fd = guard.streams[1],
                .err_fd = guard.streams[2],
-               .error_fd = guard.error_write.get()});
+               .error_fd = guard.error_write.get(),
+               .tty = guard.tty});
 }
 
 // Until the program ends, whoever ends it.
@@ -154,6 +156,7 @@ Result<void> start_exec(const PodContext& pod, const Container& container, const
               .group = container.group(),
               .connection = connection.get(),
               .streams = {streams[0].get(), streams[1].get(), streams[2].get()},
+              .tty = spec.tty,
               .shim = ::getpid()};
   // The shim is the parent of the container's first process and has not reaped it: the number is
   // still that process's.

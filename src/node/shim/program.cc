@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -141,6 +142,8 @@ void run_program(const ProgramRequest& request) {
   use(request.in_fd, STDIN_FILENO);
   use(request.out_fd, STDOUT_FILENO);
   use(request.err_fd, STDERR_FILENO);
+  // So that ^C reaches the program, and the size of the window what asks for it.
+  if (request.tty) ::ioctl(STDIN_FILENO, TIOCSCTTY, 0);
   if (request.privileged) {
     drop_capabilities();
     if (const auto changed = become_user(spec); !changed) {

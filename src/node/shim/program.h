@@ -46,6 +46,7 @@ struct ProgramRequest {
   int out_fd = -1;
   int err_fd = -1;
   int error_fd = -1;  // a sentence where it could not be started
+  bool tty = false;   // in_fd is a terminal, and becomes the program's own
 };
 // Becomes the program, inside of the container's namespaces.
 [[noreturn]] void run_program(const ProgramRequest& request);

@@ -146,6 +146,7 @@ json::object to_json(const ExecSpec& spec) {
   if (spec.working_dir) out["workingDir"] = *spec.working_dir;
   if (spec.uid) out["uid"] = *spec.uid;
   if (spec.gid) out["gid"] = *spec.gid;
+  if (spec.tty) out["tty"] = true;
   return out;
 }
 
@@ -153,7 +154,8 @@ Result<ExecSpec> exec_from_json(const json::value& v) {
   ExecSpec spec{.container = text_at(v, "container"),
                 .argv = json::strings(json::get_array(v, {"argv"})),
                 .uid = maybe_int(v, "uid"),
-                .gid = maybe_int(v, "gid")};
+                .gid = maybe_int(v, "gid"),
+                .tty = json::get_bool(v, {"tty"}).value_or(false)};
   if (json::find(v, {"env"}) != nullptr) spec.env = json::strings(json::get_array(v, {"env"}));
   if (json::find(v, {"workingDir"}) != nullptr) spec.working_dir = text_at(v, "workingDir");
   if (spec.argv.empty()) return fail(Code::kInvalid, "there is no command to run");
