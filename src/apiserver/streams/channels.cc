@@ -2,26 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "base/json.h"
-
 namespace skiff::apiserver {
 namespace {
 
-constexpr char kIn = 0, kError = 3, kResize = 4;
-constexpr char kCloseChannel = static_cast<char>(0xff);
-// kubectl cp sends pieces of 32 KiB; nobody needs more than this in one message.
-constexpr std::size_t kMessageBytes = 1024 * 1024;
+// What the program has not taken yet; more is not read from the client.
 constexpr std::size_t kBacklogBytes = 256 * 1024;
 
 }  // namespace
 
-std::string choose_protocol(const std::vector<std::string>& offered) {
-  for (const std::string& one : offered) {
-    if (one == "v5.channel.k8s.io" || one == "v4.channel.k8s.io") return one;
-  }
-  return {};
+Result<Upgrade> upgrade(const http::Request& request, const ExecOptions& options) {
+  SKIFF_ASSIGN(auto by_websocket, websocket_upgrade(request));
+  if (by_websocket) return std::move(*by_websocket);
+  SKIFF_ASSIGN(auto by_spdy, spdy_upgrade(request, options));
+  if (by_spdy) return std::move(*by_spdy);
+  return fail(Code::kBadRequest, "Upgrade request required");
 }
 
 json::object exit_status(const Result<int>& exit_code) {
@@ -30,94 +24,64 @@ json::object exit_status(const Result<int>& exit_code) {
             {"status", "Failure"},
             {"message", exit_code.error().message},
             {"reason", "InternalError"},
-            {"details", {{"causes", {{{"message", exit_code.error().message}}}}}},
+            {"details",
+             json::object{{"causes", json::array{json::object{
+                                         {"message", exit_code.error().message}}}}}},
             {"code", 500}};
   }
   if (*exit_code == 0) return {{"metadata", json::object()}, {"status", "Success"}};
+  const json::object cause{{"reason", "ExitCode"}, {"message", std::to_string(*exit_code)}};
   return {{"metadata", json::object()},
           {"status", "Failure"},
           {"message",
            fmt::format("command terminated with non-zero exit code: exit status {}", *exit_code)},
           {"reason", "NonZeroExitCode"},
-          {"details",
-           {{"causes", {{{"reason", "ExitCode"}, {"message", std::to_string(*exit_code)}}}}}}};
+          {"details", json::object{{"causes", json::array{cause}}}}};
 }
 
-ExecTunnel::ExecTunnel(std::unique_ptr<Terminal> terminal, const ExecOptions& options)
+ExecTunnel::ExecTunnel(std::unique_ptr<Terminal> terminal, std::unique_ptr<Channels> channels,
+                       const ExecOptions& options)
     : terminal_(std::move(terminal)),
+      channels_(std::move(channels)),
       reads_(options.in),
+      shows_(options.out),
       // A terminal has one output.
-      shows_errors_(options.err && !options.tty),
-      reader_(kMessageBytes) {}
+      shows_errors_(options.err && !options.tty) {}
 
-void ExecTunnel::send(char channel, std::string_view bytes) {
-  std::string payload(1, channel);
-  payload += bytes;
-  waiting_ += ws::frame(ws::Op::kBinary, payload);
-}
-
-void ExecTunnel::take_channel(std::string_view payload) {
-  if (payload.empty()) return;
-  const char channel = payload.front();
-  payload.remove_prefix(1);
-  if (channel == kIn && reads_) {
-    terminal_->write(payload);
-  } else if (channel == kCloseChannel && payload == std::string_view(&kIn, 1)) {
-    terminal_->end_input();
-  } else if (channel == kResize) {
-    const auto size = json::parse(payload);
-    if (!size) return;
+void ExecTunnel::take(const Channels::Input& input) {
+  using Kind = Channels::Input::Kind;
+  if (input.kind == Kind::kBytes && reads_) terminal_->write(input.bytes);
+  if (input.kind == Kind::kEnd) terminal_->end_input();
+  if (input.kind == Kind::kGone) over_ = true;
+  if (input.kind != Kind::kResize) return;
+  if (const auto size = json::parse(input.bytes)) {
     terminal_->resize(static_cast<int>(json::get_int(*size, {"Width"}).value_or(0)),
                       static_cast<int>(json::get_int(*size, {"Height"}).value_or(0)));
   }
 }
 
-void ExecTunnel::take(const ws::Message& message) {
-  switch (message.op) {
-    case ws::Op::kBinary:
-    case ws::Op::kText:
-      return take_channel(message.payload);
-    case ws::Op::kPing:
-      waiting_ += ws::frame(ws::Op::kPong, message.payload);
-      return;
-    case ws::Op::kClose:
-      waiting_ += ws::close_frame(ws::kNormal, "");
-      over_ = true;
-      return;
-    case ws::Op::kPong:
-    case ws::Op::kContinuation:
-      return;
-  }
-}
-
 void ExecTunnel::push(std::string_view bytes) {
   if (over_) return;
-  std::vector<ws::Message> messages;
-  const auto taken = reader_.take(bytes, messages);
-  for (const ws::Message& message : messages) {
-    if (!over_) take(message);
-  }
-  if (!taken) {
-    waiting_ += ws::close_frame(taken.error().code, taken.error().why);
-    over_ = true;
-  }
-  if (!waiting_.empty() && wake_) std::exchange(wake_, nullptr)();
+  const bool was_ready = channels_->ready();
+  std::vector<Channels::Input> inputs;
+  channels_->take(bytes, inputs, waiting_);
+  for (const Channels::Input& input : inputs) take(input);
+  const bool news = !waiting_.empty() || over_ || channels_->ready() != was_ready;
+  if (news && wake_) std::exchange(wake_, nullptr)();
 }
 
 bool ExecTunnel::full() const { return terminal_->backlog() > kBacklogBytes; }
 
 bool ExecTunnel::pull(std::string& out, std::function<void()> wake) {
-  if (!over_) {
+  if (!over_ && channels_->ready()) {
     std::vector<Terminal::Piece> pieces;
     const bool more = terminal_->read(pieces, wake);
     for (const Terminal::Piece& piece : pieces) {
-      const bool error = piece.channel == Terminal::Channel::kErr;
-      if (error && !shows_errors_) continue;
-      send(static_cast<char>(piece.channel), piece.bytes);
+      const bool wanted = piece.channel == Terminal::Channel::kErr ? shows_errors_ : shows_;
+      if (wanted) waiting_ += channels_->write(piece.channel, piece.bytes);
     }
     if (!more) {
-      send(kError, json::serialize(exit_status(terminal_->exit_code())));
-      waiting_ += ws::close_frame(ws::kNormal, "");
+      waiting_ += channels_->finish(exit_status(terminal_->exit_code()));
       over_ = true;
     }
   }

@@ -58,21 +58,13 @@ http::Response serve_exec(PodStreams* streams, const json::value& pod,
                            .message = "no node agent runs in this process, so nothing can be "
                                       "run in pods"});
   }
-  if (!ws::asked_for(request)) {
-    return error_response({.code = Code::kBadRequest, .message = "Upgrade request required"});
-  }
-  const std::string protocol = choose_protocol(ws::offered_protocols(request));
-  if (protocol.empty()) {
-    return error_response(
-        {.code = Code::kBadRequest,
-         .message = "the streams spoken here are v5.channel.k8s.io and v4.channel.k8s.io"});
-  }
-  auto headers = ws::handshake(request, protocol);
-  if (!headers) return error_response(headers.error());
+  auto upgraded = upgrade(request, *options);
+  if (!upgraded) return error_response(upgraded.error());
   auto terminal = streams->exec(pod, *options);
   if (!terminal) return error_response(terminal.error());
-  http::Response response{.status = 101, .headers = std::move(*headers)};
-  response.tunnel = std::make_unique<ExecTunnel>(std::move(*terminal), *options);
+  http::Response response{.status = 101, .headers = std::move(upgraded->headers)};
+  response.tunnel = std::make_unique<ExecTunnel>(std::move(*terminal),
+                                                 std::move(upgraded->channels), *options);
   return response;
 }
 

@@ -1,0 +1,80 @@
+// The first byte of each message names the stream: v4.channel.k8s.io, and v5, which can also end
+// the program's input.
+#include "apiserver/streams/channels.h"
+#include "apiserver/streams/websocket.h"
+
+namespace skiff::apiserver {
+namespace {
+
+constexpr char kIn = 0, kError = 3, kResize = 4;
+constexpr char kClose = static_cast<char>(0xff);
+// kubectl cp sends pieces of 32 KiB; nobody needs more than this in one message.
+constexpr std::size_t kMessageBytes = 1024 * 1024;
+
+class WebSocketChannels final : public Channels {
+ public:
+  void take(std::string_view bytes, std::vector<Input>& input, std::string& out) override {
+    std::vector<ws::Message> messages;
+    const auto taken = reader_.take(bytes, messages);
+    for (const ws::Message& message : messages) {
+      if (message.op == ws::Op::kPing) out += ws::frame(ws::Op::kPong, message.payload);
+      if (message.op == ws::Op::kClose) {
+        out += ws::close_frame(ws::kNormal, "");
+        input.push_back({.kind = Input::Kind::kGone});
+        return;
+      }
+      const bool data = message.op == ws::Op::kBinary || message.op == ws::Op::kText;
+      if (data && !message.payload.empty()) sort(message.payload, input);
+    }
+    if (taken) return;
+    out += ws::close_frame(taken.error().code, taken.error().why);
+    input.push_back({.kind = Input::Kind::kGone});
+  }
+
+  bool ready() const override { return true; }
+
+  std::string write(Terminal::Channel channel, std::string_view bytes) override {
+    return message(static_cast<char>(channel), bytes);
+  }
+
+  std::string finish(const json::object& status) override {
+    return message(kError, json::serialize(status)) + ws::close_frame(ws::kNormal, "");
+  }
+
+ private:
+  static std::string message(char channel, std::string_view bytes) {
+    return ws::frame(ws::Op::kBinary, std::string(1, channel) + std::string(bytes));
+  }
+
+  static void sort(std::string_view payload, std::vector<Input>& input) {
+    const char channel = payload.front();
+    payload.remove_prefix(1);
+    if (channel == kIn) input.push_back({Input::Kind::kBytes, std::string(payload)});
+    if (channel == kResize) input.push_back({Input::Kind::kResize, std::string(payload)});
+    const bool input_ends = channel == kClose && payload.size() == 1 && payload.front() == kIn;
+    if (input_ends) input.push_back({.kind = Input::Kind::kEnd});
+  }
+
+  ws::Reader reader_{kMessageBytes};
+};
+
+}  // namespace
+
+Result<std::optional<Upgrade>> websocket_upgrade(const http::Request& request) {
+  if (!ws::asked_for(request)) return std::nullopt;
+  std::string protocol;
+  for (const std::string& offered : ws::offered_protocols(request)) {
+    if (offered == "v5.channel.k8s.io" || offered == "v4.channel.k8s.io") {
+      protocol = offered;
+      break;
+    }
+  }
+  if (protocol.empty()) {
+    return fail(Code::kBadRequest,
+                "the streams spoken here are v5.channel.k8s.io and v4.channel.k8s.io");
+  }
+  SKIFF_ASSIGN(http::Headers headers, ws::handshake(request, protocol));
+  return Upgrade{.headers = std::move(headers), .channels = std::make_unique<WebSocketChannels>()};
+}
+
+}  // namespace skiff::apiserver
