@@ -1,4 +1,5 @@
-// What the API server asks of whoever runs pods: the bytes behind pods/NAME/log and exec.
+// What the API server asks of whoever runs pods: the bytes behind pods/NAME/log, exec, attach and
+// portforward.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +28,15 @@ struct LogOptions {
 };
 
 struct ExecOptions {
-  std::string container = {};  // never empty: the server has chosen
-  std::vector<std::string> command = {};
+  std::string container = {};             // never empty: the server has chosen
+  std::vector<std::string> command = {};  // exec
   bool in = false, out = false, err = false;
   bool tty = false;
 };
 
-// A program that runs in a container, as somebody far away talks to it. Destroying it kills the
-// program where it still runs. From one thread at a time, but for `wake`.
-class Terminal {
+// What somebody far away talks to in a pod: a program or a port. Destroying it hangs up, and kills
+// a program that exec() began. From one thread at a time, but for `wake`.
+class Peer {
  public:
   enum class Channel { kOut = 1, kErr = 2 };
   struct Piece {
@@ -43,7 +44,7 @@ class Terminal {
     std::string bytes = {};
   };
 
-  virtual ~Terminal() = default;
+  virtual ~Peer() = default;
   // Never blocks: what the program does not take yet is kept.
   virtual void write(std::string_view bytes) = 0;
   virtual std::size_t backlog() const = 0;  // bytes that the program has not taken yet
@@ -61,8 +62,13 @@ class PodStreams {
   virtual ~PodStreams() = default;
   virtual Result<std::unique_ptr<http::Stream>> logs(const json::value& pod,
                                                      const LogOptions& options) = 0;
-  virtual Result<std::unique_ptr<Terminal>> exec(const json::value& pod,
-                                                 const ExecOptions& options) = 0;
+  virtual Result<std::unique_ptr<Peer>> exec(const json::value& pod,
+                                             const ExecOptions& options) = 0;
+  // The container's own program.
+  virtual Result<std::unique_ptr<Peer>> attach(const json::value& pod,
+                                               const ExecOptions& options) = 0;
+  // A port on the pod's loopback. Never waits; where nobody listens, the peer ends with the error.
+  virtual std::unique_ptr<Peer> dial(const json::value& pod, int port) = 0;
 };
 
 }  // namespace skiff::apiserver

@@ -11,7 +11,7 @@
 #include "apiserver/request_body.h"
 #include "apiserver/scale.h"
 #include "apiserver/status.h"
-#include "apiserver/streams/exec.h"
+#include "apiserver/streams/talk.h"
 #include "apiserver/wire/refuse.h"
 
 namespace skiff::apiserver {
@@ -200,12 +200,12 @@ http::Response Server::answer_resource(const http::Request& request, const http:
   return response;
 }
 
-http::Response Server::answer_exec(const http::Request& request, const http::Url& url,
+http::Response Server::answer_talk(const http::Request& request, const http::Url& url,
                                    const ServedKind& kind, const Route& route) {
   const store::EntryPtr pod =
       store_.get({.resource = kind.storage_key(), .ns = route.ns, .name = route.name});
   if (!pod) return error_response(not_found(kind.resource(), route.name));
-  return serve_exec(options_.pod_streams, *pod->value(), request, url);
+  return serve_talk(route.subresource, options_.pod_streams, *pod->value(), request, url);
 }
 
 http::Response Server::answer_kind(const http::Request& request, const http::Url& url,
@@ -213,7 +213,7 @@ http::Response Server::answer_kind(const http::Request& request, const http::Url
                                    const std::shared_ptr<const KindTable>& table,
                                    const ServedKind& served) {
   const ServedKind* kind = &served;
-  if (route.subresource == "exec") return answer_exec(request, url, *kind, route);
+  if (is_talk(route.subresource)) return answer_talk(request, url, *kind, route);
   if (mutates(route.verb)) return answer_write(request, url, *kind, route, identity);
   if (route.verb == Verb::kDeleteCollection) {
     return answer_delete_collection(request, url, *kind, route, identity);

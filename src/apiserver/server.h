@@ -87,7 +87,7 @@ class Server {
   http::Response dispatch(const http::Request& request, const http::Url& url);
   http::Response answer_resource(const http::Request& request, const http::Url& url,
                                  const Route& route, const Identity& identity);
-  http::Response answer_exec(const http::Request& request, const http::Url& url,
+  http::Response answer_talk(const http::Request& request, const http::Url& url,
                              const ServedKind& kind, const Route& route);
   http::Response answer_kind(const http::Request& request, const http::Url& url, const Route& route,
                              const Identity& identity,

@@ -147,8 +147,9 @@ void Connection::next_request() {
 
 void Connection::arm_read() {
   if (closed_ || reading_ || ended_) return;
-  if (state_ == State::kTunnelling ? response_.tunnel->full()
-                                   : state_ != State::kReading && input_.size() >= kReadAheadBytes) {
+  if (state_ == State::kTunnelling
+          ? response_.tunnel->full()
+          : state_ != State::kReading && input_.size() >= kReadAheadBytes) {
     return;
   }
   reading_ = true;
@@ -309,8 +310,8 @@ void Connection::begin_tunnel() {
 
 void Connection::send_answer() {
   if (response_.tunnel) {
-    output_ = render_head(response_, {.framing = Framing::kTunnel,
-                                      .server_header = core_->options.server_header});
+    output_ = render_head(
+        response_, {.framing = Framing::kTunnel, .server_header = core_->options.server_header});
     return write({asio::buffer(output_), {}}, &Connection::begin_tunnel);
   }
   const bool bodiless = response_.status == 204 || response_.status == 304;
@@ -342,8 +343,8 @@ void Connection::pull() {
   const std::uint64_t number = ++pull_number_;
   bool more = false;
   try {
-    more = source()->pull(
-        piece_, from_anywhere([number](Connection& self) { self.woken(number); }));
+    more =
+        source()->pull(piece_, from_anywhere([number](Connection& self) { self.woken(number); }));
   } catch (const std::exception&) {
     return close();  // the missing last chunk tells the client that the body is not whole
   }

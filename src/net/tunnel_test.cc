@@ -41,13 +41,12 @@ class Echo final : public http::Tunnel {
 class Tunnels : public ::testing::Test {
  protected:
   Tunnels() {
-    auto started = Server::start({.listeners = {{.address = "127.0.0.1", .port = 0}}},
-                                 [this](const http::Request&) {
-                                   http::Response response{.status = 101,
-                                                           .headers = {{"Upgrade", "echo"}}};
-                                   response.tunnel = std::make_unique<Echo>(alive_, brake_);
-                                   return response;
-                                 });
+    auto started = Server::start(
+        {.listeners = {{.address = "127.0.0.1", .port = 0}}}, [this](const http::Request&) {
+          http::Response response{.status = 101, .headers = {{"Upgrade", "echo"}}};
+          response.tunnel = std::make_unique<Echo>(alive_, brake_);
+          return response;
+        });
     EXPECT_TRUE(started);
     server_ = std::move(*started);
     fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

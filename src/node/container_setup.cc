@@ -66,6 +66,9 @@ std::expected<Setup, Refusal> set_up_container(SetupInput input) {
       !path.empty()) {
     out.spec.termination_path = path;
   }
+  out.spec.stdin_open = json::get_bool(input.container, {"stdin"}).value_or(false);
+  out.spec.stdin_once = json::get_bool(input.container, {"stdinOnce"}).value_or(false);
+  out.spec.tty = json::get_bool(input.container, {"tty"}).value_or(false);
   out.spec.fallback_to_logs =
       json::get_string(input.container, {"terminationMessagePolicy"}) == "FallbackToLogsOnError";
   out.variables = std::move(*variables);

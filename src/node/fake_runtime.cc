@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -179,6 +180,22 @@ Result<std::unique_ptr<ExecSession>> FakeRuntime::exec(std::string_view pod_uid,
   const Told told = executor_ ? executor_(pod, spec) : Told{};
   if (spec.out_fd >= 0) (void)!::write(spec.out_fd, told.output.data(), told.output.size());
   return std::make_unique<FakeExec>(told.exit_code, told.hangs);
+}
+
+Result<int> FakeRuntime::attach(std::string_view pod_uid, std::string_view container, bool, int,
+                                int) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pods_.find(pod_uid);
+  if (found == pods_.end()) return no_pod(pod_uid);
+  const ContainerRecord* record = find_container(found->second->record, container);
+  if (record == nullptr || record->state != ContainerState::kRunning) {
+    return fail(Code::kNotFound, fmt::format("container {} is not running", container));
+  }
+  return -1;
+}
+
+Result<int> FakeRuntime::open_socket(std::string_view) {
+  return ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
 Result<SandboxRecord> FakeRuntime::inspect(std::string_view pod_uid) {

@@ -48,6 +48,11 @@ class FakeRuntime final : public Runtime {
   Result<void> signal(std::string_view pod_uid, std::string_view container, int signal) override;
   Result<std::unique_ptr<ExecSession>> exec(std::string_view pod_uid,
                                             const ExecSpec& spec) override;
+  // Its containers say nothing and read nothing.
+  Result<int> attach(std::string_view pod_uid, std::string_view container, bool input, int out_fd,
+                     int err_fd) override;
+  // Of the machine's own network.
+  Result<int> open_socket(std::string_view pod_uid) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "api/meta.h"
-#include "node/pod_exec.h"
+#include "node/pod_peer.h"
 
 namespace skiff::node {
 namespace {
@@ -89,9 +89,18 @@ Result<std::unique_ptr<http::Stream>> PodLogs::logs(const json::value& pod,
   return reader_.open(std::move(request));
 }
 
-Result<std::unique_ptr<apiserver::Terminal>> PodLogs::exec(const json::value& pod,
-                                                           const apiserver::ExecOptions& options) {
-  return open_terminal(runtime_, api::uid(pod), options);
+Result<std::unique_ptr<apiserver::Peer>> PodLogs::exec(const json::value& pod,
+                                                       const apiserver::ExecOptions& options) {
+  return open_program(runtime_, api::uid(pod), options);
+}
+
+Result<std::unique_ptr<apiserver::Peer>> PodLogs::attach(const json::value& pod,
+                                                         const apiserver::ExecOptions& options) {
+  return open_container(runtime_, api::uid(pod), options);
+}
+
+std::unique_ptr<apiserver::Peer> PodLogs::dial(const json::value& pod, int port) {
+  return open_port(runtime_, api::uid(pod), port);
 }
 
 }  // namespace skiff::node

@@ -21,8 +21,11 @@ class PodLogs final : public apiserver::PodStreams {
 
   Result<std::unique_ptr<http::Stream>> logs(const json::value& pod,
                                              const apiserver::LogOptions& options) override;
-  Result<std::unique_ptr<apiserver::Terminal>> exec(const json::value& pod,
-                                                    const apiserver::ExecOptions& options) override;
+  Result<std::unique_ptr<apiserver::Peer>> exec(const json::value& pod,
+                                                const apiserver::ExecOptions& options) override;
+  Result<std::unique_ptr<apiserver::Peer>> attach(const json::value& pod,
+                                                  const apiserver::ExecOptions& options) override;
+  std::unique_ptr<apiserver::Peer> dial(const json::value& pod, int port) override;
 
  private:
   Runtime& runtime_;

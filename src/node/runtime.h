@@ -51,6 +51,9 @@ struct ContainerSpec {
   std::int64_t cpu_request_milli = 0;
   std::string termination_path = "/dev/termination-log";  // where it may write its last words
   bool fallback_to_logs = false;  // a failure without last words takes them from the log
+  bool stdin_open = false;        // somebody may attach and write to it
+  bool stdin_once = false;        // its input ends with the first who does
+  bool tty = false;               // its streams are a terminal
 };
 
 enum class ContainerState { kRunning, kExited, kFailedToStart };
@@ -110,7 +113,8 @@ class Runtime {
   virtual ~Runtime() = default;
 
   // Every call may block for milliseconds and may be made from any thread, for different pods at
-  // the same time. Calls for one pod come one after another, but for exec().
+  // the same time. Calls for one pod come one after another, but for exec(),
+  // attach() and open_socket().
 
   // Makes the sandbox or finds the living one; the answer has its address.
   virtual Result<SandboxRecord> start_sandbox(const SandboxSpec& spec) = 0;
@@ -121,6 +125,13 @@ class Runtime {
   // kNotFound where the container does not run. Beside any other call.
   virtual Result<std::unique_ptr<ExecSession>> exec(std::string_view pod_uid,
                                                     const ExecSpec& spec) = 0;
+  // What the container says from now on goes to both descriptors, too (copies are made). Returns a
+  // descriptor that its program reads from, or -1 where it reads none or `input` is not wanted.
+  // kNotFound where it does not run.
+  virtual Result<int> attach(std::string_view pod_uid, std::string_view container, bool input,
+                             int out_fd, int err_fd) = 0;
+  // A new TCP socket in the pod's network.
+  virtual Result<int> open_socket(std::string_view pod_uid) = 0;
   virtual Result<SandboxRecord> inspect(std::string_view pod_uid) = 0;
   // Kills what is left and removes everything but the log files.
   virtual Result<void> stop_sandbox(std::string_view pod_uid) = 0;

@@ -24,9 +24,8 @@ json::object exit_status(const Result<int>& exit_code) {
             {"status", "Failure"},
             {"message", exit_code.error().message},
             {"reason", "InternalError"},
-            {"details",
-             json::object{{"causes", json::array{json::object{
-                                         {"message", exit_code.error().message}}}}}},
+            {"details", json::object{{"causes", json::array{json::object{
+                                                    {"message", exit_code.error().message}}}}}},
             {"code", 500}};
   }
   if (*exit_code == 0) return {{"metadata", json::object()}, {"status", "Success"}};
@@ -39,9 +38,9 @@ json::object exit_status(const Result<int>& exit_code) {
           {"details", json::object{{"causes", json::array{cause}}}}};
 }
 
-ExecTunnel::ExecTunnel(std::unique_ptr<Terminal> terminal, std::unique_ptr<Channels> channels,
+ExecTunnel::ExecTunnel(std::unique_ptr<Peer> terminal, std::unique_ptr<Channels> channels,
                        const ExecOptions& options)
-    : terminal_(std::move(terminal)),
+    : peer_(std::move(terminal)),
       channels_(std::move(channels)),
       reads_(options.in),
       shows_(options.out),
@@ -50,13 +49,13 @@ ExecTunnel::ExecTunnel(std::unique_ptr<Terminal> terminal, std::unique_ptr<Chann
 
 void ExecTunnel::take(const Channels::Input& input) {
   using Kind = Channels::Input::Kind;
-  if (input.kind == Kind::kBytes && reads_) terminal_->write(input.bytes);
-  if (input.kind == Kind::kEnd) terminal_->end_input();
+  if (input.kind == Kind::kBytes && reads_) peer_->write(input.bytes);
+  if (input.kind == Kind::kEnd) peer_->end_input();
   if (input.kind == Kind::kGone) over_ = true;
   if (input.kind != Kind::kResize) return;
   if (const auto size = json::parse(input.bytes)) {
-    terminal_->resize(static_cast<int>(json::get_int(*size, {"Width"}).value_or(0)),
-                      static_cast<int>(json::get_int(*size, {"Height"}).value_or(0)));
+    peer_->resize(static_cast<int>(json::get_int(*size, {"Width"}).value_or(0)),
+                  static_cast<int>(json::get_int(*size, {"Height"}).value_or(0)));
   }
 }
 
@@ -70,18 +69,18 @@ void ExecTunnel::push(std::string_view bytes) {
   if (news && wake_) std::exchange(wake_, nullptr)();
 }
 
-bool ExecTunnel::full() const { return terminal_->backlog() > kBacklogBytes; }
+bool ExecTunnel::full() const { return peer_->backlog() > kBacklogBytes; }
 
 bool ExecTunnel::pull(std::string& out, std::function<void()> wake) {
   if (!over_ && channels_->ready()) {
-    std::vector<Terminal::Piece> pieces;
-    const bool more = terminal_->read(pieces, wake);
-    for (const Terminal::Piece& piece : pieces) {
-      const bool wanted = piece.channel == Terminal::Channel::kErr ? shows_errors_ : shows_;
+    std::vector<Peer::Piece> pieces;
+    const bool more = peer_->read(pieces, wake);
+    for (const Peer::Piece& piece : pieces) {
+      const bool wanted = piece.channel == Peer::Channel::kErr ? shows_errors_ : shows_;
       if (wanted) waiting_ += channels_->write(piece.channel, piece.bytes);
     }
     if (!more) {
-      waiting_ += channels_->finish(exit_status(terminal_->exit_code()));
+      waiting_ += channels_->finish(exit_status(peer_->exit_code()));
       over_ = true;
     }
   }

@@ -1,4 +1,5 @@
-// How the streams of one program share a connection: Kubernetes' channels over a WebSocket, or SPDY.
+// How the streams of one program share a connection: Kubernetes' channels over a WebSocket, or
+// SPDY.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ class Channels {
   virtual void take(std::string_view bytes, std::vector<Input>& input, std::string& out) = 0;
   // The client has opened every stream that it asked for.
   virtual bool ready() const = 0;
-  virtual std::string write(Terminal::Channel channel, std::string_view bytes) = 0;
+  virtual std::string write(Peer::Channel channel, std::string_view bytes) = 0;
   // The last words: how the program ended.
   virtual std::string finish(const json::object& status) = 0;
 };
@@ -49,7 +50,7 @@ json::object exit_status(const Result<int>& exit_code);
 // Between a client and a program in a container.
 class ExecTunnel final : public http::Tunnel {
  public:
-  ExecTunnel(std::unique_ptr<Terminal> terminal, std::unique_ptr<Channels> channels,
+  ExecTunnel(std::unique_ptr<Peer> terminal, std::unique_ptr<Channels> channels,
              const ExecOptions& options);
 
   void push(std::string_view bytes) override;
@@ -59,7 +60,7 @@ class ExecTunnel final : public http::Tunnel {
  private:
   void take(const Channels::Input& input);
 
-  const std::unique_ptr<Terminal> terminal_;
+  const std::unique_ptr<Peer> peer_;
   const std::unique_ptr<Channels> channels_;
   const bool reads_, shows_, shows_errors_;
   std::string waiting_ = {};  // to be sent

@@ -17,10 +17,10 @@ using Headers = std::map<std::string, std::string, std::less<>>;  // names in lo
 struct Frame {
   enum class Kind { kOpen, kData, kReset, kPing, kGoAway };
   Kind kind = Kind::kData;
-  std::uint32_t id = 0;     // of the stream, or of the ping
-  Headers headers = {};     // kOpen
-  std::string bytes = {};   // kData
-  bool last = false;        // the client sends no more on this stream
+  std::uint32_t id = 0;    // of the stream, or of the ping
+  Headers headers = {};    // kOpen
+  std::string bytes = {};  // kData
+  bool last = false;       // the client sends no more on this stream
 };
 
 class Reader {

@@ -29,13 +29,12 @@ class SpdyChannels final : public Channels {
   }
 
   bool ready() const override {
-    return std::ranges::all_of(
-        wanted_, [&](const std::string& name) { return streams_.contains(name); });
+    return std::ranges::all_of(wanted_,
+                               [&](const std::string& name) { return streams_.contains(name); });
   }
 
-  std::string write(Terminal::Channel channel, std::string_view bytes) override {
-    return writer_.data(stream(channel == Terminal::Channel::kErr ? "stderr" : "stdout"), bytes,
-                        false);
+  std::string write(Peer::Channel channel, std::string_view bytes) override {
+    return writer_.data(stream(channel == Peer::Channel::kErr ? "stderr" : "stdout"), bytes, false);
   }
 
   std::string finish(const json::object& status) override {
@@ -59,8 +58,8 @@ class SpdyChannels final : public Channels {
       if (name != frame.headers.end()) streams_.emplace(name->second, frame.id);
       return;
     }
-    const auto named = std::ranges::find(
-        streams_, frame.id, &std::map<std::string, std::uint32_t>::value_type::second);
+    const auto named = std::ranges::find(streams_, frame.id,
+                                         &std::map<std::string, std::uint32_t>::value_type::second);
     if (named == streams_.end()) return;
     const bool in = named->first == "stdin";
     if (frame.kind == Kind::kData && !frame.bytes.empty()) {
@@ -93,9 +92,9 @@ Result<std::optional<Upgrade>> spdy_upgrade(const http::Request& request,
   if (!spoken) {
     return fail(Code::kForbidden, "the streams spoken here over SPDY are v4.channel.k8s.io");
   }
-  return Upgrade{.headers = {{"Upgrade", "SPDY/3.1"},
-                             {"X-Stream-Protocol-Version", std::string(kProtocol)}},
-                 .channels = std::make_unique<SpdyChannels>(options)};
+  return Upgrade{
+      .headers = {{"Upgrade", "SPDY/3.1"}, {"X-Stream-Protocol-Version", std::string(kProtocol)}},
+      .channels = std::make_unique<SpdyChannels>(options)};
 }
 
 }  // namespace skiff::apiserver

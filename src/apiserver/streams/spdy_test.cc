@@ -3,56 +3,17 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "apiserver/streams/testing/clients.h"
+
 namespace skiff::apiserver::spdy {
 namespace {
 
-// A client's SYN_STREAM frames: one compressor for the whole connection.
-class Client {
- public:
-  Client() {
-    deflateInit(&z_, Z_DEFAULT_COMPRESSION);
-    deflateSetDictionary(&z_, reinterpret_cast<const Bytef*>(dictionary().data()),
-                         static_cast<uInt>(dictionary().size()));
-  }
-  ~Client() { deflateEnd(&z_); }
-
-  std::string open(std::uint32_t stream, const Headers& headers) {
-    std::string plain;
-    put(plain, static_cast<std::uint32_t>(headers.size()));
-    for (const auto& [name, value] : headers) {
-      put(plain, static_cast<std::uint32_t>(name.size()));
-      plain += name;
-      put(plain, static_cast<std::uint32_t>(value.size()));
-      plain += value;
-    }
-    std::string packed(100'000 + plain.size(), '\0');
-    z_.next_in = reinterpret_cast<Bytef*>(plain.data());
-    z_.avail_in = static_cast<uInt>(plain.size());
-    z_.next_out = reinterpret_cast<Bytef*>(packed.data());
-    z_.avail_out = static_cast<uInt>(packed.size());
-    deflate(&z_, Z_SYNC_FLUSH);
-    packed.resize(packed.size() - z_.avail_out);
-    std::string body;
-    put(body, stream);
-    put(body, 0);
-    body += std::string(2, '\0') + packed;
-    std::string out;
-    put(out, 0x80030001);
-    put(out, static_cast<std::uint32_t>(body.size()));
-    return out + body;
-  }
-  static void put(std::string& out, std::uint32_t value) {
-    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
-  }
-
- private:
-  z_stream z_ = {};
-};
+using testing::SpdyClient;
 
 TEST(Spdy, DictionaryIsTheOneOfTheDraft) { EXPECT_EQ(dictionary().size(), 1423U); }
 
 TEST(Spdy, StreamsOpenAndCarryDataHoweverTheBytesArrive) {
-  Client client;
+  SpdyClient client;
   Writer writer;
   const std::string bytes = client.open(1, {{"streamtype", "error"}}) +
                             client.open(3, {{"streamtype", "stdin"}, {"x", ""}}) +
@@ -86,11 +47,12 @@ TEST(Spdy, RefusesWhatCannotBeAFrame) {
   EXPECT_TRUE(refused(std::string("\x80\x02\x00\x01\x00\x00\x00\x00", 8))) << "version 2";
   EXPECT_TRUE(refused(std::string("\x00\x00\x00\x01\x00\xff\xff\xff", 8))) << "too long";
   EXPECT_TRUE(refused(std::string("\x80\x03\x00\x01\x00\x00\x00\x02xx", 10))) << "cut off";
-  EXPECT_TRUE(refused(std::string("\x80\x03\x00\x01\x00\x00\x00\x0e\x00\x00\x00\x01\x00\x00\x00"
-                                  "\x00\x00\x00junk",
-                                  22)))
+  EXPECT_TRUE(
+      refused(std::string("\x80\x03\x00\x01\x00\x00\x00\x0e\x00\x00\x00\x01\x00\x00\x00"
+                          "\x00\x00\x00junk",
+                          22)))
       << "no zlib";
-  Client client;
+  SpdyClient client;
   EXPECT_TRUE(refused(client.open(1, {{"bomb", std::string(1'000'000, 'x')}}))) << "a bomb";
 }
 

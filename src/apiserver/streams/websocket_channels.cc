@@ -33,7 +33,7 @@ class WebSocketChannels final : public Channels {
 
   bool ready() const override { return true; }
 
-  std::string write(Terminal::Channel channel, std::string_view bytes) override {
+  std::string write(Peer::Channel channel, std::string_view bytes) override {
     return message(static_cast<char>(channel), bytes);
   }
 

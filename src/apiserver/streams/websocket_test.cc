@@ -2,27 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "apiserver/streams/testing/clients.h"
+
 namespace skiff::apiserver::ws {
 namespace {
 
-// As a client sends it.
-std::string masked(Op op, std::string_view payload, bool last = true) {
-  std::string out;
-  out += static_cast<char>((last ? 0x80 : 0) | static_cast<std::uint8_t>(op));
-  if (payload.size() < 126) {
-    out += static_cast<char>(0x80 | payload.size());
-  } else {
-    out += static_cast<char>(0x80 | 126);
-    out += static_cast<char>(payload.size() >> 8);
-    out += static_cast<char>(payload.size() & 0xff);
-  }
-  constexpr std::string_view kMask = "\x12\x34\x56\x78";
-  out += kMask;
-  for (std::size_t i = 0; i < payload.size(); ++i) {
-    out += static_cast<char>(payload[i] ^ kMask[i % 4]);
-  }
-  return out;
-}
+using testing::masked;
 
 struct Read {
   std::vector<Message> messages = {};
@@ -81,24 +66,31 @@ TEST(WebSocket, WhatBreaksTheProtocolIsRefusedWithItsCode) {
                 .fault,
             kTooBig);
   // A length that no memory holds is refused before anything is kept for it.
-  EXPECT_EQ(read("\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff" "mask").fault, kTooBig);
+  EXPECT_EQ(read("\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+                 "mask")
+                .fault,
+            kTooBig);
 }
 
 TEST(WebSocket, FramesOfTheServerCarryTheirLengthAndNoMask) {
   EXPECT_EQ(frame(Op::kBinary, "hi"), "\x82\x02hi");
-  EXPECT_EQ(frame(Op::kBinary, std::string(200, 'x')).substr(0, 4), std::string("\x82\x7e\x00\xc8", 4));
+  EXPECT_EQ(frame(Op::kBinary, std::string(200, 'x')).substr(0, 4),
+            std::string("\x82\x7e\x00\xc8", 4));
   EXPECT_EQ(frame(Op::kBinary, std::string(70'000, 'x')).substr(0, 10),
             std::string("\x82\x7f\x00\x00\x00\x00\x00\x01\x11\x70", 10));
-  EXPECT_EQ(close_frame(kNormal, "bye"), "\x88\x05\x03\xe8" "bye");
+  EXPECT_EQ(close_frame(kNormal, "bye"),
+            "\x88\x05\x03\xe8"
+            "bye");
 }
 
 TEST(WebSocket, HandshakeAnswersTheKey) {
   // The example of RFC 6455, section 1.3.
-  http::Request request{.headers = {{"Upgrade", "WebSocket"},
-                                    {"Connection", "keep-alive, Upgrade"},
-                                    {"Sec-WebSocket-Version", "13"},
-                                    {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
-                                    {"Sec-WebSocket-Protocol", "v5.channel.k8s.io, v4.channel.k8s.io"}}};
+  http::Request request{
+      .headers = {{"Upgrade", "WebSocket"},
+                  {"Connection", "keep-alive, Upgrade"},
+                  {"Sec-WebSocket-Version", "13"},
+                  {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
+                  {"Sec-WebSocket-Protocol", "v5.channel.k8s.io, v4.channel.k8s.io"}}};
   EXPECT_TRUE(asked_for(request));
   EXPECT_EQ(offered_protocols(request),
             (std::vector<std::string>{"v5.channel.k8s.io", "v4.channel.k8s.io"}));

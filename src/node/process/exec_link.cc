@@ -1,18 +1,20 @@
 #include "node/process/exec_link.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/strings.h"
 #include "node/process/shim_link.h"
+#include "node/shim/descriptors.h"
 #include "node/shim/wire.h"
 
 namespace skiff::node {
 namespace {
+
+constexpr int kAnswerMs = 5000;
 
 class ShimExec final : public ExecSession {
  public:
@@ -46,24 +48,27 @@ class ShimExec final : public ExecSession {
   std::string text_ = {};
 };
 
-// The descriptors travel with the first bytes.
-ssize_t send_first(int fd, std::string_view text, const int (&descriptors)[3]) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
-  iovec bytes{.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* part = CMSG_FIRSTHDR(&message);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(sizeof descriptors);
-  std::memcpy(CMSG_DATA(part), descriptors, sizeof descriptors);
-  ssize_t sent = 0;
-  while ((sent = ::sendmsg(fd, &message, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
+// One line, and the descriptor that came with it, or -1.
+Result<int> read_answer(const Fd& connection) {
+  std::string text;
+  std::vector<Fd> descriptors;
+  while (!text.ends_with('\n')) {
+    pollfd wait{.fd = connection.get(), .events = POLLIN, .revents = 0};
+    char piece[1024];
+    if (::poll(&wait, 1, kAnswerMs) == 0) {
+      return fail(Code::kTimeout, "the pod's shim does not answer");
+    }
+    const ssize_t n = receive_descriptors(connection.get(), piece, descriptors);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return fail(Code::kServiceUnavailable, "the pod's shim went away");
+    text.append(piece, static_cast<std::size_t>(n));
   }
-  return sent;
+  SKIFF_ASSIGN(const json::value answer, json::parse(trim(text)));
+  if (const std::string_view error = json::get_string(answer, {"error"}); !error.empty()) {
+    const auto code = json::get_int(answer, {"code"});
+    return fail(code ? static_cast<Code>(*code) : Code::kInternal, std::string(error));
+  }
+  return descriptors.empty() ? -1 : descriptors.front().release();
 }
 
 }  // namespace
@@ -78,12 +83,29 @@ Result<std::unique_ptr<ExecSession>> exec_in_pod(const std::string& pod_folder,
   json::object request = to_json(spec);
   request["op"] = "exec";
   const std::string line = json::serialize(request) + "\n";
-  const ssize_t sent = send_first(connection.get(), line, descriptors);
-  if (sent < 0 ||
-      !write_all(connection.get(), std::string_view(line).substr(static_cast<std::size_t>(sent)))) {
+  if (!send_descriptors(connection.get(), line, descriptors)) {
     return os_failure("the pod's shim went away");
   }
   return std::make_unique<ShimExec>(std::move(connection));
+}
+
+Result<int> attach_in_pod(const std::string& pod_folder, std::string_view container, bool input,
+                          int out_fd, int err_fd) {
+  SKIFF_ASSIGN(const Fd connection, connect_shim(pod_folder));
+  const json::object request{{"op", "attach"}, {"container", container}, {"stdin", input}};
+  const int descriptors[] = {out_fd, err_fd};
+  if (!send_descriptors(connection.get(), json::serialize(request) + "\n", descriptors)) {
+    return os_failure("the pod's shim went away");
+  }
+  return read_answer(connection);
+}
+
+Result<int> socket_in_pod(const std::string& pod_folder) {
+  SKIFF_ASSIGN(const Fd connection, connect_shim(pod_folder));
+  if (!write_all(connection.get(), "{\"op\":\"socket\"}\n")) {
+    return os_failure("the pod's shim went away");
+  }
+  return read_answer(connection);
 }
 
 }  // namespace skiff::node

@@ -78,6 +78,9 @@ class ProcessRuntime : public Runtime {
   Result<void> signal(std::string_view pod_uid, std::string_view container, int signal) override;
   Result<std::unique_ptr<ExecSession>> exec(std::string_view pod_uid,
                                             const ExecSpec& spec) override;
+  Result<int> attach(std::string_view pod_uid, std::string_view container, bool input, int out_fd,
+                     int err_fd) override;
+  Result<int> open_socket(std::string_view pod_uid) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;
@@ -282,6 +285,15 @@ Result<void> ProcessRuntime::signal(std::string_view pod_uid, std::string_view c
 Result<std::unique_ptr<ExecSession>> ProcessRuntime::exec(std::string_view pod_uid,
                                                           const ExecSpec& spec) {
   return exec_in_pod(folder_of(pod_uid), spec);
+}
+
+Result<int> ProcessRuntime::attach(std::string_view pod_uid, std::string_view container, bool input,
+                                   int out_fd, int err_fd) {
+  return attach_in_pod(folder_of(pod_uid), container, input, out_fd, err_fd);
+}
+
+Result<int> ProcessRuntime::open_socket(std::string_view pod_uid) {
+  return socket_in_pod(folder_of(pod_uid));
 }
 
 Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <pty.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -43,6 +44,44 @@ Result<Pipe> make_socket_pair() {
     return os_failure("cannot make a socket");
   }
   return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+// The program's three streams, and where the shim holds them.
+struct Streams {
+  Pipe in = {}, out = {}, err = {};
+  // With a terminal this is the program's side of all three.
+  Fd terminal = {};
+
+  int program_in() const { return terminal.valid() ? terminal.get() : in.read.get(); }
+  int program_out() const { return terminal.valid() ? terminal.get() : out.write.get(); }
+  int program_err() const { return terminal.valid() ? terminal.get() : err.write.get(); }
+};
+
+Result<Streams> make_streams(const ContainerSpec& spec) {
+  Streams made;
+  if (spec.tty) {
+    int ours = -1, theirs = -1;
+    if (::openpty(&ours, &theirs, nullptr, nullptr, nullptr) != 0) {
+      return os_failure("cannot make a terminal");
+    }
+    made.out.read.reset(ours);
+    made.terminal.reset(theirs);
+    made.in.write.reset(::fcntl(ours, F_DUPFD_CLOEXEC, 3));
+    ::fcntl(ours, F_SETFD, FD_CLOEXEC);
+    ::fcntl(theirs, F_SETFD, FD_CLOEXEC);
+    ::fcntl(ours, F_SETFL, O_NONBLOCK);
+    return made;
+  }
+  if (spec.stdin_open) {
+    SKIFF_ASSIGN(made.in, make_pipe());
+  }
+  SKIFF_ASSIGN(made.out, make_pipe());
+  SKIFF_ASSIGN(made.err, make_pipe());
+  for (Pipe* p : {&made.out, &made.err}) {
+    ::fcntl(p->write.get(), F_SETPIPE_SZ, kPipeBytes);
+    ::fcntl(p->read.get(), F_SETFL, O_NONBLOCK);
+  }
+  return made;
 }
 
 // The child is the first process of a new pid namespace; the shim itself stays where it is.
@@ -122,15 +161,10 @@ Result<void> Container::prepare() {
 }
 
 Result<void> Container::launch() {
-  SKIFF_ASSIGN(Pipe out, make_pipe());
-  SKIFF_ASSIGN(Pipe err, make_pipe());
+  SKIFF_ASSIGN(Streams streams, make_streams(spec_));
   SKIFF_ASSIGN(Pipe go, make_socket_pair());
   SKIFF_ASSIGN(Pipe error, make_pipe());
   SKIFF_ASSIGN(Pipe report, make_pipe());
-  for (Pipe* p : {&out, &err}) {
-    ::fcntl(p->write.get(), F_SETPIPE_SZ, kPipeBytes);
-    ::fcntl(p->read.get(), F_SETFL, O_NONBLOCK);
-  }
   const pid_t init = fork_in_namespace(pod_);
   if (init < 0) return os_failure("cannot start a process");
   if (init == 0) {
@@ -143,16 +177,19 @@ Result<void> Container::launch() {
               .group = group_,
               .privileged = pod_.file.privileged,
               .own_network = pod_.file.own_network,
-              .out_fd = out.write.get(),
-              .err_fd = err.write.get(),
+              .in_fd = streams.program_in(),
+              .out_fd = streams.program_out(),
+              .err_fd = streams.program_err(),
               .go_fd = go.write.get(),
               .error_fd = error.write.get(),
               .report_fd = report.write.get()});
   }
-  out_ = LogPipe(std::move(out.read), "stdout");
-  err_ = LogPipe(std::move(err.read), "stderr");
+  if (spec_.stdin_open) input_ = std::move(streams.in.write);
+  out_ = LogPipe(std::move(streams.out.read), "stdout");
+  err_ = LogPipe(std::move(streams.err.read), "stderr");
   report_ = std::move(report.read);
-  for (Pipe* p : {&out, &err, &go, &error, &report}) p->write.reset();
+  streams = {};
+  for (Pipe* p : {&go, &error, &report}) p->write.reset();
   record_.pid = init;
   record_.started_at = wall_clock();
   if (char ready = 0; ::read(go.read.get(), &ready, 1) == 1) {
@@ -179,6 +216,12 @@ void Container::fail_start(const std::string& why) {
   record_.exit_code = kCannotRun;
   record_.message = why;
   (void)write_record(pod_.folder, record_);
+}
+
+Fd Container::take_input() {
+  if (!input_.valid()) return Fd();
+  if (spec_.stdin_once) return std::move(input_);
+  return Fd(::fcntl(input_.get(), F_DUPFD_CLOEXEC, 3));
 }
 
 void Container::signal(int signal) {
@@ -216,6 +259,7 @@ void Container::finish(int wait_status) {
   if (!group_.empty()) (void)pod_.cgroups.remove(group_);
   remove_tree(fmt::format("{}/layers/{}.{}", pod_.folder, record_.name, record_.attempt));
   log_.reset();
+  input_.reset();
 }
 
 std::string Container::termination_message() const {

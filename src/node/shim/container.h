@@ -33,6 +33,9 @@ class Container {
   LogPipe& out() { return out_; }
   LogPipe& err() { return err_; }
   int log_fd() const { return log_.get(); }
+  // What the program reads, to be written to; not valid where it reads nothing. With stdin_once it
+  // can be had once, and the program's input ends when the taker closes it.
+  Fd take_input();
 
   void signal(int signal);
   // After init was reaped: takes the rest of the output and writes the exit record.
@@ -52,6 +55,7 @@ class Container {
   std::string termination_file_ = {};
   Fd log_ = {};
   Fd report_ = {};
+  Fd input_ = {};  // of the program
   LogPipe out_ = {};
   LogPipe err_ = {};
 };

@@ -1,5 +1,6 @@
 #include "node/shim/log_writer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -56,6 +57,14 @@ std::string log_stamp() {
                      now.tv_nsec);
 }
 
+void LogPipe::copy_to(Fd listener) {
+  if (!pipe_.valid()) return;
+  constexpr int kListenerBytes = 1024 * 1024;
+  ::fcntl(listener.get(), F_SETPIPE_SZ, kListenerBytes);
+  ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
+  listeners_.push_back(std::move(listener));
+}
+
 bool LogPipe::drain(int log_fd, std::size_t bytes_max) {
   char piece[32 * 1024];
   for (std::size_t done = 0; pipe_.valid() && done < bytes_max;) {
@@ -67,6 +76,9 @@ bool LogPipe::drain(int log_fd, std::size_t bytes_max) {
       return false;
     }
     done += static_cast<std::size_t>(n);
+    std::erase_if(listeners_, [&](const Fd& listener) {
+      return ::write(listener.get(), piece, static_cast<std::size_t>(n)) != n;
+    });
     std::string out;
     append_log_lines(log_stamp(), stream_, {piece, static_cast<std::size_t>(n)}, rest_, out);
     // A full disk loses lines, never the program: there is nobody to tell.
@@ -83,6 +95,7 @@ void LogPipe::finish(int log_fd) {
     (void)write_all(log_fd, out);
   }
   pipe_.reset();
+  listeners_.clear();
 }
 
 std::string log_tail(std::string_view lines) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "node/shim/files.h"
 
@@ -25,6 +26,9 @@ class LogPipe {
   LogPipe(Fd read_end, std::string_view stream) : pipe_(std::move(read_end)), stream_(stream) {}
 
   int fd() const { return pipe_.get(); }
+  // What comes from now on goes to `listener`, too. One that does not keep up is dropped: the
+  // program never waits for it.
+  void copy_to(Fd listener);
   // Moves what is in the pipe, at most `bytes_max`, to the log file. False: all writers are gone
   // and everything is written.
   bool drain(int log_fd, std::size_t bytes_max);
@@ -35,6 +39,7 @@ class LogPipe {
   Fd pipe_ = {};
   std::string stream_ = {};
   std::string rest_ = {};
+  std::vector<Fd> listeners_ = {};
 };
 
 // The last words of a log for a termination message, as kubelet cuts them: of the last 80 lines the

@@ -224,9 +224,11 @@ void run_init(const InitRequest& request) {
   if (program == 0) {
     run_program({.container = request.container,
                  .privileged = request.privileged,
+                 .in_fd = request.in_fd,
                  .out_fd = request.out_fd,
                  .err_fd = request.err_fd,
-                 .error_fd = request.error_fd});
+                 .error_fd = request.error_fd,
+                 .tty = request.container.tty});
   }
   // Only the report's descriptor stays: the pipes must close when the program closes them, and the
   // shim's socket must not outlive the shim.

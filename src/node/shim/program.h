@@ -31,6 +31,7 @@ struct InitRequest {
   std::string group = {};  // control group; empty: none
   bool privileged = false;
   bool own_network = false;
+  int in_fd = -1;  // -1: /dev/null
   int out_fd = -1;
   int err_fd = -1;
   // A socket: init says that it will die with the shim, and the shim says that it lives.

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "node/shim/container.h"
+#include "node/shim/descriptors.h"
 #include "node/shim/exec.h"
 #include "node/shim/rootfs.h"
 #include "node/shim/wire.h"
@@ -37,30 +38,6 @@ struct Connection {
   std::vector<Fd> descriptors = {};  // that came with it
 };
 
-// Descriptors that come with the bytes are taken over.
-ssize_t receive(int fd, char* into, std::size_t size, std::vector<Fd>& descriptors) {
-  alignas(cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))];
-  iovec place{.iov_base = into, .iov_len = size};
-  msghdr message{};
-  message.msg_iov = &place;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t n = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-  if (n <= 0) return n;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int number = -1;
-      std::memcpy(&number, CMSG_DATA(part) + i * sizeof(int), sizeof number);
-      descriptors.emplace_back(number);
-    }
-  }
-  return n;
-}
-
 class Shim {
  public:
   Result<void> open(const std::string& folder);
@@ -74,11 +51,12 @@ class Shim {
   void on_ready(int fd);
   void accept_one();
   void read_request(int fd);
-  // Empty: somebody else answers.
-  std::string answer(int fd, const std::string& line);
+  // Empty: somebody else answers. `gift` goes with the answer.
+  std::string answer(int fd, const std::string& line, Fd& gift);
   Result<void> start(const json::value& request);
   Result<void> signal(const json::value& request);
   Result<void> exec(const json::value& request, const Connection& connection);
+  Result<void> attach(const json::value& request, Connection& connection, Fd& input);
   void stop_all();
   void reap();
   void tell_watchers();
@@ -209,7 +187,7 @@ void Shim::accept_one() {
 void Shim::read_request(int fd) {
   Connection& connection = connections_[fd];
   char piece[16 * 1024];
-  const ssize_t n = receive(fd, piece, sizeof piece, connection.descriptors);
+  const ssize_t n = receive_descriptors(fd, piece, connection.descriptors);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0 || connection.input.size() > limits::kRequestBodyBytes) {
     connections_.erase(fd);
@@ -219,12 +197,18 @@ void Shim::read_request(int fd) {
   const std::size_t end = connection.input.find('\n');
   if (end == std::string::npos) return;
   const std::string line = connection.input.substr(0, end);
-  const std::string reply = answer(fd, line);
-  if (!reply.empty()) (void)write_all(fd, reply + "\n");
+  Fd gift;
+  const std::string reply = answer(fd, line, gift);
+  if (gift.valid()) {
+    const int given = gift.get();
+    (void)send_descriptors(fd, reply + "\n", {&given, 1});
+  } else if (!reply.empty()) {
+    (void)write_all(fd, reply + "\n");
+  }
   connections_.erase(fd);
 }
 
-std::string Shim::answer(int fd, const std::string& line) {
+std::string Shim::answer(int fd, const std::string& line, Fd& gift) {
   const auto request = json::parse(line);
   if (!request) return R"({"error":"not JSON"})";
   const std::string_view op = json::get_string(*request, {"op"});
@@ -236,6 +220,12 @@ std::string Shim::answer(int fd, const std::string& line) {
   } else if (op == "exec") {
     done = exec(*request, connections_[fd]);
     if (done) return "";
+  } else if (op == "attach") {
+    done = attach(*request, connections_[fd], gift);
+  } else if (op == "socket") {
+    // Whoever connects it does so in the pod's network.
+    gift.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!gift.valid()) done = os_failure("cannot make a socket");
   } else if (op == "stop") {
     stop_all();
   } else if (op == "watch") {
@@ -261,7 +251,7 @@ Result<void> Shim::start(const json::value& request) {
   SKIFF_ASSIGN(auto container, Container::start(pod_, spec));
   if (container->running()) {
     watch_fd(container->out().fd());
-    watch_fd(container->err().fd());
+    if (container->err().fd() >= 0) watch_fd(container->err().fd());
   }
   containers_[spec.name] = std::move(container);
   tell_watchers();
@@ -287,6 +277,21 @@ Result<void> Shim::exec(const json::value& request, const Connection& connection
     return fail(Code::kNotFound, fmt::format("container {} is not running", spec.container));
   }
   return start_exec(pod_, *found->second, spec, connection.fd, connection.descriptors);
+}
+
+Result<void> Shim::attach(const json::value& request, Connection& connection, Fd& input) {
+  const std::string name(json::get_string(request, {"container"}));
+  const auto found = containers_.find(name);
+  if (found == containers_.end() || !found->second->running()) {
+    return fail(Code::kNotFound, fmt::format("container {} is not running", name));
+  }
+  if (connection.descriptors.size() != 2) {
+    return fail(Code::kBadRequest, "attach needs two descriptors");
+  }
+  found->second->out().copy_to(std::move(connection.descriptors[0]));
+  found->second->err().copy_to(std::move(connection.descriptors[1]));
+  if (json::get_bool(request, {"stdin"}).value_or(false)) input = found->second->take_input();
+  return {};
 }
 
 void Shim::stop_all() {

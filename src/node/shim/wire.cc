@@ -106,7 +106,10 @@ json::object to_json(const ContainerSpec& spec) {
                    {"cpuLimit", spec.cpu_limit_milli},
                    {"cpuRequest", spec.cpu_request_milli},
                    {"terminationPath", spec.termination_path},
-                   {"fallbackToLogs", spec.fallback_to_logs}};
+                   {"fallbackToLogs", spec.fallback_to_logs},
+                   {"stdin", spec.stdin_open},
+                   {"stdinOnce", spec.stdin_once},
+                   {"tty", spec.tty}};
   if (spec.uid) out["uid"] = *spec.uid;
   if (spec.gid) out["gid"] = *spec.gid;
   return out;
@@ -128,6 +131,9 @@ Result<ContainerSpec> container_from_json(const json::value& v) {
     spec.termination_path = std::move(path);
   }
   spec.fallback_to_logs = json::get_bool(v, {"fallbackToLogs"}).value_or(false);
+  spec.stdin_open = json::get_bool(v, {"stdin"}).value_or(false);
+  spec.stdin_once = json::get_bool(v, {"stdinOnce"}).value_or(false);
+  spec.tty = json::get_bool(v, {"tty"}).value_or(false);
   for (const json::value& m : json::get_array(v, {"mounts"})) {
     spec.mounts.push_back({.source = text_at(m, "source"),
                            .target = text_at(m, "target"),

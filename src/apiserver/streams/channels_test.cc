@@ -1,0 +1,96 @@
+#include "apiserver/streams/channels.h"
+
+#include <gtest/gtest.h>
+
+#include "apiserver/streams/testing/clients.h"
+
+namespace skiff::apiserver {
+namespace {
+
+using std::string_view_literals::operator""sv;
+using testing::EchoPeer;
+using testing::masked;
+using testing::SpdyClient;
+
+const ExecOptions kAll{.container = "c", .in = true, .out = true, .err = true};
+
+Upgrade ask(http::Headers headers, const ExecOptions& options) {
+  auto made = upgrade({.method = "GET", .target = "/", .headers = std::move(headers)}, options);
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? std::move(*made) : Upgrade{};
+}
+
+Upgrade over_websocket(const ExecOptions& options = kAll) {
+  return ask({{"Connection", "Upgrade"},
+              {"Upgrade", "websocket"},
+              {"Sec-WebSocket-Version", "13"},
+              {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
+              {"Sec-WebSocket-Protocol", "v9.channel.k8s.io, v5.channel.k8s.io"}},
+             options);
+}
+
+Upgrade over_spdy(const ExecOptions& options = kAll) {
+  return ask({{"Upgrade", "SPDY/3.1"}, {"X-Stream-Protocol-Version", "v4.channel.k8s.io"}},
+             options);
+}
+
+std::string pull(ExecTunnel& tunnel, bool more = true) {
+  std::string out;
+  EXPECT_EQ(tunnel.pull(out, [] {}), more);
+  return out;
+}
+
+TEST(Channels, OverAWebSocketInputSizeAndEndHaveTheirNumbers) {
+  Upgrade made = over_websocket();
+  EXPECT_EQ(http::header(made.headers, "Sec-WebSocket-Protocol"), "v5.channel.k8s.io");
+  ExecTunnel tunnel(std::make_unique<EchoPeer>(7), std::move(made.channels), kAll);
+  const auto message = [](std::string_view bytes) { return ws::frame(ws::Op::kBinary, bytes); };
+  tunnel.push(masked(ws::Op::kBinary, "\0in"sv));
+  EXPECT_EQ(pull(tunnel), message("\1IN"));
+  tunnel.push(masked(ws::Op::kBinary, "\4{\"Width\":80,\"Height\":25}"sv));
+  EXPECT_EQ(pull(tunnel), message("\00180x25"));
+  tunnel.push(masked(ws::Op::kPing, "p"));
+  EXPECT_EQ(pull(tunnel), ws::frame(ws::Op::kPong, "p"));
+  tunnel.push(masked(ws::Op::kBinary, "\xff\0"sv));
+  EXPECT_EQ(pull(tunnel, false),
+            message("\3" + json::serialize(exit_status(7))) + ws::close_frame(ws::kNormal, ""));
+}
+
+TEST(Channels, OverSpdyTheProgramWaitsUntilEveryStreamIsThere) {
+  ExecTunnel tunnel(std::make_unique<EchoPeer>(fail(Code::kInternal, "no"), true),
+                    over_spdy().channels, kAll);
+  SpdyClient client;
+  spdy::Writer words;
+  tunnel.push(client.open(1, {{"streamtype", "error"}}) +
+              client.open(3, {{"streamtype", "stdin"}}) +
+              client.open(5, {{"streamtype", "stdout"}}));
+  (void)pull(tunnel);
+  EXPECT_EQ(pull(tunnel), "");
+  tunnel.push(client.open(7, {{"streamtype", "stderr"}}));
+  const std::string status = json::serialize(exit_status(fail(Code::kInternal, "no")));
+  EXPECT_TRUE(pull(tunnel, false)
+                  .ends_with(words.data(1, status, true) + words.data(5, "", true) +
+                             words.data(7, "", true)));
+}
+
+TEST(Channels, ClientsLearnHowAProgramEnded) {
+  EXPECT_EQ(json::serialize(exit_status(0)), R"({"metadata":{},"status":"Success"})");
+  const json::value failed = exit_status(3);
+  EXPECT_EQ(json::get_string(failed, {"reason"}), "NonZeroExitCode");
+  EXPECT_EQ(json::get_string(failed, {"message"}),
+            "command terminated with non-zero exit code: exit status 3");
+  EXPECT_EQ(json::serialize(*json::find(failed, {"details", "causes"})),
+            R"([{"reason":"ExitCode","message":"3"}])");
+}
+
+TEST(Channels, ABrokenClientEndsTheProgram) {
+  ExecTunnel by_socket(std::make_unique<EchoPeer>(), over_websocket().channels, kAll);
+  by_socket.push("\xff\xff\xff\xff");
+  EXPECT_EQ(pull(by_socket, false).front(), ws::close_frame(ws::kBroken, "").front());
+  ExecTunnel by_spdy(std::make_unique<EchoPeer>(), over_spdy().channels, kAll);
+  by_spdy.push("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(pull(by_spdy, false), "");
+}
+
+}  // namespace
+}  // namespace skiff::apiserver

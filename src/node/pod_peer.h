@@ -1,0 +1,21 @@
+// What somebody far away talks to in a pod, held by a thread of its own: a program with its three
+// streams or a terminal, or a port.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "apiserver/pod_streams.h"
+#include "node/runtime.h"
+
+namespace skiff::node {
+
+Result<std::unique_ptr<apiserver::Peer>> open_program(Runtime& runtime, std::string_view pod_uid,
+                                                      const apiserver::ExecOptions& options);
+// The container's own program, as it runs already.
+std::unique_ptr<apiserver::Peer> open_container(Runtime& runtime, std::string_view pod_uid,
+                                                const apiserver::ExecOptions& options);
+// Where nobody listens, the peer ends with that error.
+std::unique_ptr<apiserver::Peer> open_port(Runtime& runtime, std::string_view pod_uid, int port);
+
+}  // namespace skiff::node
