@@ -96,6 +96,10 @@ TEST(Forward, ChannelsBeginWithTheirPortAndEndWithTheLast) {
                               message("\3nobody there"sv));
   tunnel.push(masked(ws::Op::kBinary, "\0data"sv) + masked(ws::Op::kBinary, "\1lost"sv));
   EXPECT_EQ(pull(tunnel), message("\0DATA"sv));
+  tunnel.push(masked(ws::Op::kBinary, "\xff\0"sv));
+  std::string last;
+  EXPECT_FALSE(tunnel.pull(last, [] {}));
+  EXPECT_EQ(last, ws::close_frame(ws::kNormal, ""));
 }
 
 TEST(Forward, WhatIsNotSpokenIsRefused) {

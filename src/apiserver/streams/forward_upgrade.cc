@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "apiserver/streams/forward.h"
-#include "apiserver/streams/websocket.h"
 #include "base/strings.h"
+#include "base/websocket.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kSpdyProtocol = "portforward.k8s.io";
 constexpr std::string_view kTunnelledProtocol = "SPDY/3.1+portforward.k8s.io";
 constexpr std::string_view kChannelProtocol = "v4.channel.k8s.io";
+// Ours: as v5 of exec, a client can end one direction, by channel 255 and the channel's number.
+constexpr std::string_view kClosingProtocol = "v5.channel.k8s.io";
 constexpr std::size_t kMessageBytes = 1024 * 1024;
 
 // The messages of a WebSocket; false: the client is gone.
@@ -69,10 +71,14 @@ class ChannelForward final : public ForwardChannels {
       for (std::size_t i = 0; i < ports_.size(); ++i) begin(static_cast<Id>(i), input, out);
     }
     const bool there = read_messages(reader_, bytes, out, [&](std::string_view payload) {
-      if (payload.size() < 2 || payload.front() % 2 != 0) return;
-      input.push_back({.kind = Input::Kind::kBytes,
-                       .id = static_cast<Id>(static_cast<unsigned char>(payload.front()) / 2),
-                       .bytes = std::string(payload.substr(1))});
+      if (payload.size() < 2) return;
+      const auto at = [&](std::size_t i) { return static_cast<unsigned char>(payload[i]); };
+      const bool ends = at(0) == kClose;
+      const unsigned channel = at(ends ? 1 : 0);
+      if (channel % 2 != 0) return;
+      input.push_back({.kind = ends ? Input::Kind::kEnd : Input::Kind::kBytes,
+                       .id = channel / 2,
+                       .bytes = ends ? "" : std::string(payload.substr(1))});
     });
     if (!there) input.push_back({.kind = Input::Kind::kGone});
   }
@@ -95,6 +101,8 @@ class ChannelForward final : public ForwardChannels {
     return ws::frame(ws::Op::kBinary,
                      std::string(1, static_cast<char>(channel)) + std::string(bytes));
   }
+
+  static constexpr unsigned kClose = 255;
 
   const std::vector<int> ports_;
   std::size_t open_;
@@ -136,9 +144,10 @@ bool offers(const http::Request& request, std::string_view protocol) {
 Result<ForwardUpgrade> forward_upgrade(const http::Request& request, const http::Url& url) {
   if (ws::asked_for(request)) {
     for (const std::string& offered : ws::offered_protocols(request)) {
-      if (offered != kTunnelledProtocol && offered != kChannelProtocol) continue;
+      const bool channels = offered == kChannelProtocol || offered == kClosingProtocol;
+      if (offered != kTunnelledProtocol && !channels) continue;
       ForwardUpgrade out;
-      if (offered == kTunnelledProtocol) {
+      if (!channels) {
         out.channels = std::make_unique<TunnelledForward>();
       } else {
         SKIFF_ASSIGN(auto ports, read_ports(url));

@@ -1,7 +1,7 @@
 // The first byte of each message names the stream: v4.channel.k8s.io, and v5, which can also end
 // the program's input.
 #include "apiserver/streams/channels.h"
-#include "apiserver/streams/websocket.h"
+#include "base/websocket.h"
 
 namespace skiff::apiserver {
 namespace {

@@ -14,11 +14,6 @@
 
 namespace skiff::node {
 
-void Fd::reset(int fd) {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = fd;
-}
-
 std::unexpected<Error> os_failure(std::string_view what) {
   const int number = errno;
   const Code code = number == ENOENT ? Code::kNotFound : Code::kInternal;

@@ -1,34 +1,13 @@
-// Files of a pod's folder: whole reads, atomic writes, and file descriptors that close themselves.
+// Files of a pod's folder: whole reads, atomic writes.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace skiff::node {
-
-// Owns a file descriptor.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~Fd() { reset(); }
-
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
-  void reset(int fd = -1);
-
- private:
-  int fd_ = -1;
-};
 
 // "what: reason", the reason taken from errno.
 std::unexpected<Error> os_failure(std::string_view what);

@@ -8,27 +8,12 @@
 
 #include "apiserver/pod_streams.h"
 #include "apiserver/streams/spdy.h"
-#include "apiserver/streams/websocket.h"
+#include "base/websocket.h"
 
 namespace skiff::apiserver::testing {
 
-// As a client sends it.
-inline std::string masked(ws::Op op, std::string_view payload, bool last = true) {
-  std::string out;
-  out += static_cast<char>((last ? 0x80 : 0) | static_cast<std::uint8_t>(op));
-  if (payload.size() < 126) {
-    out += static_cast<char>(0x80 | payload.size());
-  } else {
-    out += static_cast<char>(0x80 | 126);
-    out += static_cast<char>(payload.size() >> 8);
-    out += static_cast<char>(payload.size() & 0xff);
-  }
-  constexpr std::string_view kMask = "\x12\x34\x56\x78";
-  out += kMask;
-  for (std::size_t i = 0; i < payload.size(); ++i) {
-    out += static_cast<char>(payload[i] ^ kMask[i % 4]);
-  }
-  return out;
+inline std::string masked(ws::Op op, std::string_view payload) {
+  return ws::client_frame(op, payload, 0x12345678);
 }
 
 // A client's SYN_STREAM frames: one compressor for the whole connection.

@@ -1,4 +1,4 @@
-// WebSocket (RFC 6455) as a server sees it: frames in, messages out. Pure.
+// WebSocket (RFC 6455): frames in, messages out. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "base/http.h"
 #include "base/result.h"
 
-namespace skiff::apiserver::ws {
+namespace skiff::ws {
 
 enum class Op : std::uint8_t {
   kContinuation = 0,
@@ -36,10 +36,13 @@ struct Fault {
   std::string why = {};
 };
 
+// Who sends what is read. A client masks its frames, a server does not.
+enum class From { kClient, kServer };
+
 class Reader {
  public:
   // Messages of more than `most` bytes are refused.
-  explicit Reader(std::size_t most) : most_(most) {}
+  explicit Reader(std::size_t most, From from = From::kClient) : most_(most), from_(from) {}
 
   // Takes what has arrived; whole messages, control frames among them, are added to `out`. Broken
   // fragments are joined. After a fault nothing more is read.
@@ -59,6 +62,7 @@ class Reader {
                                     std::vector<Message>& out);
 
   const std::size_t most_;
+  const From from_;
   std::string bytes_ = {};
   bool open_ = false;  // a message of several frames has begun
   Message partial_ = {};
@@ -66,8 +70,12 @@ class Reader {
 
 // From the server: whole and without a mask.
 std::string frame(Op op, std::string_view payload);
+// From the client. The mask hides nothing; it only must not be chosen by whoever chose the payload.
+std::string client_frame(Op op, std::string_view payload, std::uint32_t mask);
 std::string close_frame(std::uint16_t code, std::string_view why);
 
+// What a client adds to its request; `nonce` has 16 bytes.
+http::Headers client_headers(std::string_view nonce, std::string_view protocols);
 // True where the request asks for a WebSocket.
 bool asked_for(const http::Request& request);
 // The headers of the answer 101; `protocol` is one of those that the client offers, or empty.
@@ -76,4 +84,4 @@ Result<http::Headers> handshake(const http::Request& request, std::string_view p
 // The sub-protocols that the client offers, in its order.
 std::vector<std::string> offered_protocols(const http::Request& request);
 
-}  // namespace skiff::apiserver::ws
+}  // namespace skiff::ws

@@ -1,14 +1,15 @@
-#include "apiserver/streams/websocket.h"
+#include "base/websocket.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/base64.h"
 #include "base/sha1.h"
 #include "base/strings.h"
 
-namespace skiff::apiserver::ws {
+namespace skiff::ws {
 namespace {
 
 constexpr std::size_t kControlBytes = 125;
@@ -24,6 +25,23 @@ bool has_word(std::string_view header, std::string_view word) {
   });
 }
 
+std::string head_of(Op op, std::size_t size, std::uint8_t mask_bit) {
+  std::string out;
+  out += static_cast<char>(0x80 | static_cast<std::uint8_t>(op));
+  const auto put = [&](std::uint8_t first, std::size_t bytes) {
+    out += static_cast<char>(mask_bit | first);
+    for (std::size_t i = bytes; i-- > 0;) out += static_cast<char>(size >> (8 * i) & 0xff);
+  };
+  if (size < 126) {
+    put(static_cast<std::uint8_t>(size), 0);
+  } else if (size < 65536) {
+    put(126, 2);
+  } else {
+    put(127, 8);
+  }
+  return out;
+}
+
 std::string accept_of(std::string_view key) {
   return base64::encode(sha1(std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
 }
@@ -36,7 +54,11 @@ std::expected<bool, Fault> Reader::read_head(Frame& frame) const {
   const std::uint8_t op = at(0) & 0x0f;
   if ((at(0) & 0x70) != 0) return std::unexpected(Fault{kBroken, "reserved bits are set"});
   if (!known(op)) return std::unexpected(Fault{kBroken, "an unknown kind of frame"});
-  if ((at(1) & 0x80) == 0) return std::unexpected(Fault{kBroken, "a client's frame has no mask"});
+  const bool masked = (at(1) & 0x80) != 0;
+  if (masked != (from_ == From::kClient)) {
+    return std::unexpected(
+        Fault{kBroken, masked ? "a server's frame has a mask" : "a client's frame has no mask"});
+  }
   frame.last = (at(0) & 0x80) != 0;
   frame.op = static_cast<Op>(op);
   std::uint64_t size = at(1) & 0x7f;
@@ -44,7 +66,8 @@ std::expected<bool, Fault> Reader::read_head(Frame& frame) const {
     return std::unexpected(Fault{kBroken, "a control frame is in pieces or too long"});
   }
   const std::size_t wide = size == 126 ? 2 : size == 127 ? 8 : 0;
-  if (bytes_.size() < 2 + wide + 4) return false;
+  const std::size_t mask = masked ? 4 : 0;
+  if (bytes_.size() < 2 + wide + mask) return false;
   if (wide > 0) {
     size = 0;
     for (std::size_t i = 0; i < wide; ++i) size = size << 8 | at(2 + i);
@@ -54,8 +77,8 @@ std::expected<bool, Fault> Reader::read_head(Frame& frame) const {
     return std::unexpected(Fault{kTooBig, fmt::format("a message of more than {} bytes", most_)});
   }
   frame.size = static_cast<std::size_t>(size);
-  frame.head = 2 + wide + 4;
-  std::copy_n(bytes_.data() + 2 + wide, 4, frame.mask);
+  frame.head = 2 + wide + mask;
+  std::copy_n(bytes_.data() + 2 + wide, mask, frame.mask);
   return true;
 }
 
@@ -96,23 +119,26 @@ std::expected<void, Fault> Reader::take(std::string_view bytes, std::vector<Mess
 }
 
 std::string frame(Op op, std::string_view payload) {
-  std::string out;
-  out += static_cast<char>(0x80 | static_cast<std::uint8_t>(op));
-  const auto put = [&](std::size_t bytes) {
-    for (std::size_t i = bytes; i-- > 0;) {
-      out += static_cast<char>(payload.size() >> (8 * i) & 0xff);
-    }
-  };
-  if (payload.size() < 126) {
-    out += static_cast<char>(payload.size());
-  } else if (payload.size() < 65536) {
-    out += static_cast<char>(126);
-    put(2);
-  } else {
-    out += static_cast<char>(127);
-    put(8);
+  return head_of(op, payload.size(), 0).append(payload);
+}
+
+std::string client_frame(Op op, std::string_view payload, std::uint32_t mask) {
+  std::string out = head_of(op, payload.size(), 0x80);
+  char bytes[4];
+  std::memcpy(bytes, &mask, 4);
+  out.append(bytes, 4);
+  for (std::size_t i = 0; i < payload.size(); ++i) {
+    out += static_cast<char>(payload[i] ^ bytes[i % 4]);
   }
-  return out += payload;
+  return out;
+}
+
+http::Headers client_headers(std::string_view nonce, std::string_view protocols) {
+  return {{"Connection", "Upgrade"},
+          {"Upgrade", "websocket"},
+          {"Sec-WebSocket-Version", "13"},
+          {"Sec-WebSocket-Key", base64::encode(nonce)},
+          {"Sec-WebSocket-Protocol", std::string(protocols)}};
 }
 
 std::string close_frame(std::uint16_t code, std::string_view why) {
@@ -154,4 +180,4 @@ std::vector<std::string> offered_protocols(const http::Request& request) {
   return out;
 }
 
-}  // namespace skiff::apiserver::ws
+}  // namespace skiff::ws

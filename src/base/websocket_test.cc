@@ -1,13 +1,15 @@
-#include "apiserver/streams/websocket.h"
+#include "base/websocket.h"
 
 #include <gtest/gtest.h>
 
-#include "apiserver/streams/testing/clients.h"
-
-namespace skiff::apiserver::ws {
+namespace skiff::ws {
 namespace {
 
-using testing::masked;
+std::string masked(Op op, std::string_view payload, bool last = true) {
+  std::string out = client_frame(op, payload, 0x12345678);
+  if (!last) out[0] = static_cast<char>(out[0] & 0x7f);
+  return out;
+}
 
 struct Read {
   std::vector<Message> messages = {};
@@ -104,5 +106,25 @@ TEST(WebSocket, HandshakeAnswersTheKey) {
   EXPECT_FALSE(asked_for(request));
 }
 
+TEST(WebSocket, WhatAServerSendsAClientReads) {
+  const std::string long_text(70'000, 'x');
+  const std::string bytes = frame(Op::kBinary, "one") + frame(Op::kText, long_text);
+  Reader reader(100'000, From::kServer);
+  std::vector<Message> messages;
+  ASSERT_TRUE(reader.take(bytes, messages));
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0].payload, "one");
+  EXPECT_EQ(messages[1].payload, long_text);
+  EXPECT_FALSE(reader.take(masked(Op::kBinary, "x"), messages)) << "a server does not mask";
+}
+
+TEST(WebSocket, WhatAClientAsksForAServerGrants) {
+  const http::Request request{.method = "GET",
+                              .headers = client_headers("0123456789abcdef", "v5.x, v4.x")};
+  EXPECT_TRUE(asked_for(request));
+  EXPECT_EQ(offered_protocols(request), (std::vector<std::string>{"v5.x", "v4.x"}));
+  EXPECT_TRUE(handshake(request, "v4.x"));
+}
+
 }  // namespace
-}  // namespace skiff::apiserver::ws
+}  // namespace skiff::ws
