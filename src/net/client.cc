@@ -164,7 +164,13 @@ class Exchange : public StreamingResponse {
     return read_until(deadline);
   }
 
+  Result<void> write(std::string_view bytes) override {
+    if (!tunnel()) return fail(Code::kBadRequest, "the server has not given the connection away");
+    return wire_->write(bytes, {});
+  }
+
   Result<std::optional<std::string>> read_until(Deadline deadline) {
+    if (tunnel()) return read_tunnel(deadline);
     while (parser_.get().body().empty()) {
       if (parser_.is_done()) {
         release();
@@ -178,6 +184,18 @@ class Exchange : public StreamingResponse {
   }
 
  private:
+  bool tunnel() const { return status_ == 101; }
+
+  // What came behind the head, then whatever comes.
+  Result<std::optional<std::string>> read_tunnel(Deadline deadline) {
+    if (!input_.empty()) return std::exchange(input_, {});
+    std::string chunk(16 * 1024, '\0');
+    SKIFF_ASSIGN(const std::size_t size, wire_->read(chunk, deadline));
+    if (size == 0) return std::nullopt;
+    chunk.resize(size);
+    return chunk;
+  }
+
   // Parses what is there, or reads once more.
   Result<void> feed(Deadline deadline) {
     error_code error;

@@ -37,6 +37,9 @@ class StreamingResponse {
   // as the connection lives.
   virtual Result<std::optional<std::string>> read(
       std::optional<std::chrono::milliseconds> timeout = {}) = 0;
+  // After an answer of 101 the connection is the caller's: read() gives what the server sends, and
+  // one other thread may write. Blocks while the server does not take it.
+  virtual Result<void> write(std::string_view bytes) = 0;
   // From any thread, more than once: a read that waits, and every later one, fails.
   virtual void cancel() = 0;
 };

@@ -241,6 +241,7 @@ Result<void> Wire::write(std::string_view data, Deadline deadline) {
     errno = 0;
     ssize_t sent = 0;
     if (ssl_) {
+      const std::lock_guard lock(ssl_mutex_);
       ERR_clear_error();
       sent = SSL_write(ssl_.get(), data.data(), static_cast<int>(std::min(data.size(), 1UL << 20)));
       const int why = sent > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), static_cast<int>(sent));
@@ -266,6 +267,7 @@ Result<std::size_t> Wire::read(std::span<char> into, Deadline deadline) {
     short wanted = POLLIN;
     errno = 0;
     if (ssl_) {
+      const std::lock_guard lock(ssl_mutex_);
       ERR_clear_error();
       const int got = SSL_read(ssl_.get(), into.data(), static_cast<int>(into.size()));
       if (got > 0) return static_cast<std::size_t>(got);

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -35,6 +36,7 @@ class Interrupt {
   int fd_;
 };
 
+// One thread may read while another writes.
 class Wire {
  public:
   // `everything` interrupts all wires of a client; it is kept alive.
@@ -63,6 +65,7 @@ class Wire {
   const std::string shown_;  // host:port, for messages
   const std::shared_ptr<Interrupt> everything_;
   Interrupt interrupt_;
+  std::mutex ssl_mutex_;  // OpenSSL serves one call at a time
   Owned<SSL, SSL_free> ssl_;
 };
 
