@@ -60,6 +60,7 @@ int run(int argc, char** argv, const Hooks& hooks) {
   add_up(app, context, hooks, exit_code);
   add_down(app, context, hooks, exit_code);
   add_status(app, context, exit_code);
+  add_run(app, context, exit_code);
   add_train(app, context, exit_code);
   add_apply(app, context, exit_code);
   add_patch(app, context, exit_code);
@@ -68,6 +69,9 @@ int run(int argc, char** argv, const Hooks& hooks) {
   add_get(app, context, exit_code);
   add_describe(app, context, exit_code);
   add_logs(app, context, exit_code);
+  add_exec(app, context, exit_code);
+  add_cp(app, context, exit_code);
+  add_port_forward(app, context, exit_code);
   add_wait(app, context, exit_code);
   add_why(app, context, exit_code);
   add_delete(app, context, exit_code);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <random>
 
 #include "api/meta.h"
+#include "base/websocket.h"
 #include "cli/context.h"
 #include "client/remote/lines.h"
 #include "client/remote/remote_client.h"
@@ -63,6 +65,20 @@ class RemoteConnection : public Connection {
       if (!next) return {};
       SKIFF_TRY(piece(*next));
     }
+  }
+
+  Result<std::unique_ptr<net::StreamingResponse>> websocket(const std::string& target,
+                                                            std::string_view protocols) override {
+    std::string nonce(16, '\0');
+    std::random_device random;
+    for (char& byte : nonce) byte = static_cast<char>(random());
+    SKIFF_ASSIGN(
+        auto stream,
+        client_.raw_stream(
+            {.method = "GET", .target = target, .headers = ws::client_headers(nonce, protocols)}));
+    if (stream->status() == 101) return stream;
+    SKIFF_TRY(refused(*stream));
+    return fail(Code::kInternal, "the server does not speak WebSocket here");
   }
 
   Result<std::vector<client::Discovered>> resources() override {

@@ -16,6 +16,7 @@
 #include "client/client.h"
 #include "client/remote/access.h"
 #include "client/remote/discovery.h"
+#include "net/client.h"
 
 namespace skiff::cli {
 
@@ -47,6 +48,9 @@ class Connection {
   // A whole answer that may be large, piece by piece; `piece` returns an error to stop.
   virtual Result<void> download(const http::Request& request,
                                 const std::function<Result<void>(std::string_view)>& piece) = 0;
+  // A WebSocket in one of these protocols, comma-separated.
+  virtual Result<std::unique_ptr<net::StreamingResponse>> websocket(const std::string& target,
+                                                                    std::string_view protocols) = 0;
   // tfjob, tfjobs, TFJob, tfjobs.kubeflow.org, po: what kubectl accepts. The error names near ones.
   virtual Result<api::Kind> kind(std::string_view word) = 0;
   virtual Result<api::Kind> kind_of(const json::value& object) = 0;

@@ -29,6 +29,10 @@ void add_label(CLI::App& app, Context& context, int& exit_code);  // label, anno
 void add_wait(CLI::App& app, Context& context, int& exit_code);
 void add_auth(CLI::App& app, Context& context, int& exit_code);
 void add_logs(CLI::App& app, Context& context, int& exit_code);
+void add_run(CLI::App& app, Context& context, int& exit_code);
+void add_exec(CLI::App& app, Context& context, int& exit_code);  // exec, attach
+void add_cp(CLI::App& app, Context& context, int& exit_code);
+void add_port_forward(CLI::App& app, Context& context, int& exit_code);
 void add_why(CLI::App& app, Context& context, int& exit_code);
 void add_image(CLI::App& app, Context& context, int& exit_code);
 void add_train(CLI::App& app, Context& context, int& exit_code);
