@@ -37,6 +37,11 @@ const json::value* target_of(const Controller& controller, const Observed& obser
     const auto it = std::ranges::find_if(observed.owned[i], matches);
     if (it != observed.owned[i].end()) return it->get();
   }
+  for (std::size_t i = 0; i < controller.seen.size() && i < observed.seen.size(); ++i) {
+    if (controller.seen[i].resource.key() != write.resource.key()) continue;
+    const auto it = std::ranges::find_if(observed.seen[i], matches);
+    if (it != observed.seen[i].end()) return it->get();
+  }
   return nullptr;
 }
 

@@ -23,6 +23,8 @@ struct Observed {
   // One list for each resource of Controller::owned, in that order: objects in the root's namespace
   // whose controlling owner is the root (by uid), ordered by name.
   std::vector<std::vector<Object>> owned = {};
+  // One list for each of Controller::seen, in that order, each ordered by name.
+  std::vector<std::vector<Object>> seen = {};
 };
 
 // Something worth telling the user, kept as a Kubernetes Event on the root.
@@ -49,10 +51,21 @@ struct Plan {
   bool empty() const { return writes.empty() && !status && !delete_root; }
 };
 
+// What a controller looks at without controlling it: the pods that a service selects, the claims of
+// a stateful set. A root looks at those objects of its namespace that have every word it wants; a
+// root that wants none looks at nothing. Both functions are pure.
+struct Related {
+  api::Resource resource = {};
+  std::function<std::vector<std::string>(const json::value& root)> wants = {};
+  std::function<std::vector<std::string>(const json::value& object)> has = {};
+  bool writes = false;  // it makes and changes them too, beside others who may
+};
+
 struct Controller {
   std::string name = {};  // component of its events: tfjob-controller
   api::Resource root = {};
   std::vector<api::Resource> owned = {};
+  std::vector<Related> seen = {};
   std::function<Plan(const Observed&, Time now)> plan = {};
 };
 

@@ -84,9 +84,15 @@ void Runtime::add(Controller controller) {
   const std::size_t index = members_.size();
   members_.push_back(std::make_unique<Member>());
   members_.back()->keyed = controller;
+  // All before the first subscription: it may tell of roots at once.
+  for (const Related& related : controller.seen) members_.back()->joins.emplace_back(related);
   subscribe(controller.root, {.member = index, .which = 0});
   for (std::size_t i = 0; i < controller.owned.size(); ++i) {
     subscribe(controller.owned[i], {.member = index, .which = i + 1});
+  }
+  for (std::size_t i = 0; i < controller.seen.size(); ++i) {
+    subscribe(controller.seen[i].resource,
+              {.member = index, .which = controller.owned.size() + 1 + i});
   }
 }
 
@@ -135,7 +141,9 @@ void Runtime::deliver(const Subscriber& subscriber, const Change& change) {
 
 void Runtime::deliver_to_key(const Subscriber& subscriber, const Change& change) {
   Member& member = *members_[subscriber.member];
+  if (subscriber.which > member.keyed->owned.size()) return deliver_to_watchers(subscriber, change);
   if (subscriber.which == 0) {
+    for (Join& join : member.joins) join.root_changed(change.before, change.after);
     const Key key = key_of(change.after != nullptr ? *change.after : *change.before);
     // A person who changes the object does not wait for an old failure's back-off.
     const auto item = member.items.find(key);
@@ -148,6 +156,11 @@ void Runtime::deliver_to_key(const Subscriber& subscriber, const Change& change)
     }
     return mark(subscriber.member, key, clock_.elapsed());
   }
+  deliver_to_owner(subscriber, change);
+}
+
+void Runtime::deliver_to_owner(const Subscriber& subscriber, const Change& change) {
+  const Member& member = *members_[subscriber.member];
   for (const Object& object : {change.before, change.after}) {
     const json::object* owner = object == nullptr ? nullptr : api::controller_of(*object);
     if (owner == nullptr) continue;
@@ -158,6 +171,16 @@ void Runtime::deliver_to_key(const Subscriber& subscriber, const Change& change)
          {.ns = root.namespaced ? std::string(api::ns(*object)) : std::string(),
           .name = std::string(text_of(*owner, "name"))},
          clock_.elapsed());
+  }
+}
+
+void Runtime::deliver_to_watchers(const Subscriber& subscriber, const Change& change) {
+  Member& member = *members_[subscriber.member];
+  Join& join = member.joins[subscriber.which - member.keyed->owned.size() - 1];
+  join.object_changed(change.before, change.after);
+  for (const Object& object : {change.before, change.after}) {
+    if (object == nullptr) continue;
+    for (const Key& key : join.roots_of(*object)) mark(subscriber.member, key, clock_.elapsed());
   }
 }
 
@@ -232,13 +255,14 @@ void Runtime::plan_due() {
 std::optional<Observed> Runtime::observe(const Member& member, const Key& key) const {
   Observed observed{.root = feeds_.at(member.resources[0]).cache->get(key)};
   if (observed.root == nullptr) return std::nullopt;
-  for (std::size_t i = 1; i < member.resources.size(); ++i) {
+  for (std::size_t i = 1; i <= member.keyed->owned.size(); ++i) {
     auto owned = feeds_.at(member.resources[i]).cache->owned_by(api::uid(*observed.root));
     if (member.keyed->root.namespaced) {
       std::erase_if(owned, [&](const Object& object) { return api::ns(*object) != key.ns; });
     }
     observed.owned.push_back(std::move(owned));
   }
+  for (const Join& join : member.joins) observed.seen.push_back(join.seen_by(*observed.root));
   return observed;
 }
 

@@ -25,6 +25,7 @@
 #include "control/cache.h"
 #include "control/controller.h"
 #include "control/events.h"
+#include "control/join.h"
 #include "env/env.h"
 
 namespace skiff::control {
@@ -72,11 +73,12 @@ class Runtime {
     std::optional<Controller> keyed = {};
     std::optional<GlobalController> global = {};
     std::map<Key, Item> items = {};
+    std::vector<Join> joins = {};  // of a keyed one: for each of Controller::seen
     std::vector<std::string> resources = {};
   };
   struct Subscriber {
     std::size_t member = 0;
-    std::size_t which = 0;  // resource number: for keyed members 0 is the root
+    std::size_t which = 0;  // of the member's resources: for keyed ones root, owned, seen
   };
   struct Feed {
     std::unique_ptr<Cache> cache = {};
@@ -90,6 +92,8 @@ class Runtime {
   void poll_feeds();
   void deliver(const Subscriber& subscriber, const Change& change);
   void deliver_to_key(const Subscriber& subscriber, const Change& change);
+  void deliver_to_owner(const Subscriber& subscriber, const Change& change);
+  void deliver_to_watchers(const Subscriber& subscriber, const Change& change);
   void open_barriers();
   bool ready(const Member& member) const;
   void mark(std::size_t member, const Key& key, Duration at);

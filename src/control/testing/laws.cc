@@ -111,7 +111,22 @@ class Run {
           if (api::controlled_by(*object, api::uid(*root))) children.push_back(object);
         }
       }
+      for (const Related& related : case_.controller.seen) {
+        observed.seen.push_back(look(related, *root));
+      }
       out.push_back(std::move(observed));
+    }
+    return out;
+  }
+
+  std::vector<Object> look(const Related& related, const json::value& root) {
+    const std::vector<std::string> wants = related.wants(root);
+    std::vector<Object> out;
+    if (wants.empty()) return out;
+    for (const Object& object : server_->list(related.resource, api::ns(root), {})->items) {
+      const std::vector<std::string> has = related.has(*object);
+      const auto had = [&](const std::string& word) { return std::ranges::count(has, word) > 0; };
+      if (std::ranges::all_of(wants, had)) out.push_back(object);
     }
     return out;
   }
@@ -167,10 +182,8 @@ class Run {
       if (write.verb == client::Verb::kDelete) doomed.insert(write.uid);
     }
     std::set<std::string> alive{std::string(api::uid(*fresh.root))};
-    for (const auto& children : fresh.owned) {
-      for (const Object& child : children) {
-        if (!api::deleting(*child)) alive.emplace(api::uid(*child));
-      }
+    for (const Object& child : in_its_hands(fresh)) {
+      if (!api::deleting(*child)) alive.emplace(api::uid(*child));
     }
     for (const client::Write& write : arrange(case_.controller, old, plan)) {
       if (!server_->write(write)) break;
@@ -182,16 +195,30 @@ class Run {
     return true;
   }
 
+  // What it controls, and what it said that it writes besides.
+  std::vector<Object> in_its_hands(const Observed& observed) const {
+    std::vector<Object> out;
+    for (const auto& children : observed.owned) {
+      out.insert(out.end(), children.begin(), children.end());
+    }
+    for (std::size_t i = 0; i < observed.seen.size(); ++i) {
+      if (!case_.controller.seen[i].writes) continue;
+      out.insert(out.end(), observed.seen[i].begin(), observed.seen[i].end());
+    }
+    return out;
+  }
+
   void check_ownership(const Observed& observed, const Plan& plan) {
     std::set<std::string_view> mine{api::uid(*observed.root)};
-    for (const auto& children : observed.owned) {
-      for (const Object& child : children) mine.insert(api::uid(*child));
-    }
+    for (const Object& child : in_its_hands(observed)) mine.insert(api::uid(*child));
     for (const client::Write& write : arrange(case_.controller, observed, plan)) {
       const bool creates = write.verb == client::Verb::kCreate && write.subresource.empty();
-      const bool right = creates ? api::controlled_by(write.body, api::uid(*observed.root)) &&
-                                       write.ns == api::ns(*observed.root)
-                                 : mine.contains(write.uid);
+      const bool owns = api::controlled_by(write.body, api::uid(*observed.root)) ||
+                        std::ranges::any_of(case_.controller.seen, [&](const Related& related) {
+                          return related.writes && related.resource.key() == write.resource.key();
+                        });
+      const bool right =
+          creates ? owns && write.ns == api::ns(*observed.root) : mine.contains(write.uid);
       if (!right) broken_ = fmt::format("ownership: {} is not its own", describe(write));
     }
   }

@@ -7,8 +7,8 @@
 //   crash-safe   cut after any of its writes and restarted, it reaches an end state just the same
 //   stale-safe   acting on any earlier observation deletes nothing that should live, and the end
 //                state is still reached
-//   ownership    it writes only the root, what the root controls (by uid), and new children that
-//                name the root as their controller
+//   ownership    it writes only the root, what the root controls (by uid), new children that name
+//                the root as their controller, and what it says it writes (Related::writes)
 #pragma once
 
 #include <cstdint>

@@ -181,6 +181,34 @@ TEST(Laws, touching_a_strangers_pod_breaks_ownership) {
   EXPECT_NE(broken.find("ownership: delete pods ns/foreign"), std::string::npos) << broken;
 }
 
+TEST(Laws, what_is_only_looked_at_is_not_written_unless_the_controller_says_so) {
+  LawCase law_case = make_case([](const Observed& observed, Time now) {
+    Plan plan = plan_pair(observed, now);
+    for (const Object& pod : observed.seen[0]) {
+      if (api::label(*pod, "mark") == "yes") continue;
+      client::Write write{.verb = client::Verb::kMergePatch,
+                          .resource = kPods,
+                          .ns = std::string(api::ns(*pod)),
+                          .name = std::string(api::name(*pod))};
+      write.body = json::object{{"metadata", {{"labels", {{"mark", "yes"}}}}}};
+      plan.writes.push_back(std::move(write));
+    }
+    return plan;
+  });
+  const auto named = [](const json::value& o) {
+    return std::vector<std::string>{std::string(api::name(o))};
+  };
+  law_case.controller.seen = {
+      {.resource = kPods,
+       .wants = [](const json::value&) { return std::vector<std::string>{"foreign"}; },
+       .has = named}};
+  const auto broken = check_laws(law_case);
+  ASSERT_FALSE(broken.empty());
+  EXPECT_NE(broken.front().find("ownership: patch pods ns/foreign"), std::string::npos);
+  law_case.controller.seen[0].writes = true;
+  EXPECT_EQ(check_laws(law_case), std::vector<std::string>{});
+}
+
 TEST(Laws, a_child_without_its_owner_breaks_ownership) {
   const std::string broken = first_broken([](const Observed& observed, Time now) {
     Plan plan = plan_pair(observed, now);

@@ -1,0 +1,85 @@
+#include "control/join.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+
+namespace skiff::control {
+
+Join::Join(Related related) : related_(std::move(related)) {}
+
+void Join::root_changed(const Object& before, const Object& after) {
+  if (before != nullptr) {
+    const Key key = key_of(*before);
+    if (const auto place = place_of_.find(key); place != place_of_.end()) {
+      const auto there = roots_.find(place->second);
+      there->second.erase(key);
+      if (there->second.empty()) roots_.erase(there);
+      place_of_.erase(place);
+    }
+  }
+  if (after == nullptr) return;
+  std::vector<std::string> wants = related_.wants(*after);
+  if (wants.empty()) return;
+  const std::string ns(api::ns(*after));
+  const auto crowd = [&](const std::string& word) {
+    const auto there = roots_.find({ns, word});
+    return there == roots_.end() ? 0 : there->second.size();
+  };
+  const Word place{ns, *std::ranges::min_element(wants, {}, crowd)};
+  const Key key = key_of(*after);
+  roots_[place][key] = std::move(wants);
+  place_of_[key] = place;
+}
+
+void Join::object_changed(const Object& before, const Object& after) {
+  if (before != nullptr) {
+    for (std::string& word : related_.has(*before)) {
+      const auto there = objects_.find({std::string(api::ns(*before)), std::move(word)});
+      if (there == objects_.end()) continue;
+      there->second.erase(key_of(*before));
+      if (there->second.empty()) objects_.erase(there);
+    }
+  }
+  if (after == nullptr) return;
+  for (std::string& word : related_.has(*after)) {
+    objects_[{std::string(api::ns(*after)), std::move(word)}][key_of(*after)] = after;
+  }
+}
+
+std::vector<Key> Join::roots_of(const json::value& object) const {
+  std::vector<Key> out;
+  std::vector<std::string> words = related_.has(object);
+  std::ranges::sort(words);
+  words.erase(std::ranges::unique(words).begin(), words.end());
+  const std::string ns(api::ns(object));
+  for (const std::string& word : words) {
+    const auto there = roots_.find({ns, word});
+    if (there == roots_.end()) continue;
+    for (const auto& [key, wants] : there->second) {
+      const auto known = [&](const std::string& w) { return std::ranges::binary_search(words, w); };
+      if (std::ranges::all_of(wants, known)) out.push_back(key);
+    }
+  }
+  return out;
+}
+
+std::vector<Object> Join::seen_by(const json::value& root) const {
+  std::vector<const std::map<Key, Object>*> lists;
+  const std::string ns(api::ns(root));
+  for (std::string& word : related_.wants(root)) {
+    const auto there = objects_.find({ns, std::move(word)});
+    if (there == objects_.end()) return {};
+    lists.push_back(&there->second);
+  }
+  if (lists.empty()) return {};
+  std::ranges::sort(lists, {}, [](const auto* list) { return list->size(); });
+  std::vector<Object> out;
+  for (const auto& [key, object] : *lists.front()) {
+    const auto listed = [&](const auto* list) { return list->contains(key); };
+    if (std::ranges::all_of(lists, listed)) out.push_back(object);
+  }
+  return out;
+}
+
+}  // namespace skiff::control

@@ -1,0 +1,141 @@
+#include "control/join.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/random.h"
+#include "control/runtime.h"
+#include "control/testing/memory_server.h"
+#include "env/sim/clock.h"
+
+namespace skiff::control {
+namespace {
+
+const api::Resource kServices = {.version = "v1", .plural = "services", .kind = "Service"};
+const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
+
+std::vector<std::string> words(const json::value& list) {
+  return list.is_array() ? json::strings(list.get_array()) : std::vector<std::string>{};
+}
+
+Related by_words() {
+  return {.resource = kPods,
+          .wants = [](const json::value& root) { return words(root.at("words")); },
+          .has = [](const json::value& object) { return words(object.at("words")); }};
+}
+
+json::value object(std::string_view ns, std::string_view name, json::array list) {
+  return {{"metadata", {{"namespace", json::string(ns)}, {"name", json::string(name)}}},
+          {"words", std::move(list)}};
+}
+
+Object shared(json::value value) { return std::make_shared<const json::value>(std::move(value)); }
+
+std::vector<std::string> names(const std::vector<Object>& objects) {
+  std::vector<std::string> out;
+  for (const Object& o : objects) out.push_back(key_of(*o).name);
+  return out;
+}
+
+TEST(Join, a_root_sees_what_has_all_its_words_in_its_own_namespace) {
+  Join join(by_words());
+  join.object_changed(nullptr, shared(object("a", "both", {"x", "y"})));
+  join.object_changed(nullptr, shared(object("a", "half", {"x"})));
+  join.object_changed(nullptr, shared(object("b", "elsewhere", {"x", "y"})));
+  EXPECT_EQ(names(join.seen_by(object("a", "r", {"x", "y"}))), std::vector<std::string>{"both"});
+  EXPECT_EQ(names(join.seen_by(object("a", "r", {"x"}))),
+            (std::vector<std::string>{"both", "half"}));
+}
+
+TEST(Join, a_root_without_words_sees_nothing_and_is_told_of_nothing) {
+  Join join(by_words());
+  const Object root = shared(object("a", "r", {}));
+  join.root_changed(nullptr, root);
+  join.object_changed(nullptr, shared(object("a", "o", {"x"})));
+  EXPECT_TRUE(join.seen_by(*root).empty());
+  EXPECT_TRUE(join.roots_of(object("a", "o", {"x"})).empty());
+}
+
+// Random changes; after each one the indexes must agree with a plain look at everything.
+TEST(Join, agrees_with_looking_at_everything) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    Random random(seed);
+    Join join(by_words());
+    std::map<Key, Object> roots, objects;
+    const auto some = [&] {
+      json::array out;
+      for (const std::string_view word : {"p", "q", "r", "s"}) {
+        if (random.chance(50)) out.emplace_back(json::string(word));
+      }
+      return out;
+    };
+    for (int i = 0; i < 200; ++i) {
+      const bool root = random.chance(50);
+      auto& side = root ? roots : objects;
+      const Key key{.ns = random.chance(50) ? "a" : "b",
+                    .name = fmt::format("{}", random.below(6))};
+      const Object before = side.contains(key) ? side[key] : nullptr;
+      const Object after = random.chance(25) ? nullptr : shared(object(key.ns, key.name, some()));
+      root ? join.root_changed(before, after) : join.object_changed(before, after);
+      side[key] = after;
+      std::erase_if(side, [](const auto& entry) { return entry.second == nullptr; });
+
+      std::set<std::pair<Key, Key>> expected, seen, told;
+      for (const auto& [r, wants] : roots) {
+        for (const auto& [o, has] : objects) {
+          const auto have = words(has->at("words"));
+          const auto want = words(wants->at("words"));
+          if (r.ns == o.ns && !want.empty() && std::ranges::includes(have, want)) {
+            expected.emplace(r, o);
+          }
+        }
+        for (const Object& o : join.seen_by(*wants)) seen.emplace(r, key_of(*o));
+      }
+      for (const auto& [o, has] : objects) {
+        for (const Key& r : join.roots_of(*has)) told.emplace(r, o);
+      }
+      ASSERT_EQ(seen, expected) << "seed " << seed << ", change " << i;
+      ASSERT_EQ(told, expected) << "seed " << seed << ", change " << i;
+    }
+  }
+}
+
+TEST(Join, is_what_a_controller_is_woken_by_and_observes) {
+  env::sim::Clock clock = env::sim::Clock();
+  testing::MemoryServer server{clock};
+  Runtime runtime{server, clock};
+  std::vector<std::vector<std::string>> plans;
+  runtime.add(Controller{.name = "looker",
+                         .root = kServices,
+                         .seen = {by_words()},
+                         .plan = [&](const Observed& observed, Time) {
+                           plans.push_back(names(observed.seen[0]));
+                           return Plan{};
+                         }});
+  const auto make = [&](const api::Resource& resource, std::string_view name, json::array list) {
+    json::value body = object("ns", name, std::move(list));
+    ASSERT_TRUE(server.write({.resource = resource, .ns = "ns", .body = std::move(body)}));
+    runtime.pump();
+  };
+  make(kPods, "early", {"x"});
+  make(kServices, "s", {"x"});
+  make(kPods, "other", {"y"});
+  make(kPods, "late", {"x"});
+  ASSERT_TRUE(server.write({.verb = client::Verb::kMergePatch,
+                            .resource = kPods,
+                            .ns = "ns",
+                            .name = "early",
+                            .body = json::object{{"words", json::array{"z"}}}}));
+  runtime.pump();
+  ASSERT_TRUE(
+      server.write({.verb = client::Verb::kDelete, .resource = kPods, .ns = "ns", .name = "late"}));
+  runtime.pump();
+  EXPECT_EQ(plans,
+            (std::vector<std::vector<std::string>>{{"early"}, {"early", "late"}, {"late"}, {}}));
+}
+
+}  // namespace
+}  // namespace skiff::control
