@@ -319,6 +319,10 @@ void release_service_addresses(Transaction& txn) {
   for (const Object& service : txn.removals("services")) {
     for (const std::string& ip : addresses_of(service.get())) let_go(txn, address_key(ip));
     for (const std::int64_t port : ports_of(service.get())) let_go(txn, port_key(port));
+    // A successor of the same name must not come to the addresses behind this one.
+    let_go(txn, {.resource = "endpoints",
+                 .ns = std::string(api::ns(*service)),
+                 .name = std::string(api::name(*service))});
   }
 }
 

@@ -15,7 +15,7 @@ inline constexpr std::string_view kFirstServiceAddress = "10.96.0.1";  // of def
 void keep_service_addresses(const AdmissionRequest& request);
 // After validation: gives what is missing, takes what is asked for, lets go what is not used now.
 Result<void> assign_service_addresses(const AdmissionRequest& request);
-// What the services that a transaction removes have held.
+// What the services that a transaction removes have held, and their Endpoints.
 void release_service_addresses(Transaction& txn);
 
 }  // namespace skiff::apiserver

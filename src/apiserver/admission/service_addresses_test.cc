@@ -76,6 +76,20 @@ TEST_F(ServiceAddresses, An_address_can_be_asked_for_once) {
   EXPECT_EQ(make("b", R"({"clusterIP":"10.96.0.77","ports":[{"port":80}]})").first, 201);
 }
 
+TEST_F(ServiceAddresses, A_service_takes_its_endpoints_with_it) {
+  ASSERT_EQ(make("a", kPlain).first, 201);
+  for (const std::string name : {"a", "b"}) {
+    ASSERT_EQ(world
+                  .call("POST", "/api/v1/namespaces/default/endpoints",
+                        R"({"metadata":{"name":")" + name + R"("}})")
+                  .first,
+              201);
+  }
+  ASSERT_EQ(world.call("DELETE", path("/a")).first, 200);
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/default/endpoints/a").first, 404);
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/default/endpoints/b").first, 200);
+}
+
 TEST_F(ServiceAddresses, Node_ports_are_given_and_taken_likewise) {
   const auto [code, a] =
       make("a", R"({"type":"NodePort","ports":[{"name":"x","port":80},{"name":"y","port":81}]})");

@@ -1,6 +1,7 @@
 #include "features/workloads/feature.h"
 
 #include "features/workloads/deployment.h"
+#include "features/workloads/endpoints.h"
 #include "features/workloads/job.h"
 #include "features/workloads/replica_set.h"
 
@@ -12,6 +13,7 @@ std::vector<control::Controller> make() {
       replica_set_controller(),
       deployment_controller(),
       job_controller(),
+      endpoints_controller(),
   };
 }
 

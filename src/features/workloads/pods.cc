@@ -155,6 +155,13 @@ client::Write patch(const api::Resource& resource, const json::value& object, js
   return out;
 }
 
+client::Write update(const api::Resource& resource, json::value body) {
+  client::Write out = write_on(client::Verb::kUpdate, resource, body);
+  out.resource_version = api::resource_version(body);
+  out.body = std::move(body);
+  return out;
+}
+
 client::Write release(const api::Resource& resource, const json::value& object,
                       std::string_view owner_uid) {
   json::array kept;
@@ -164,6 +171,15 @@ client::Write release(const api::Resource& resource, const json::value& object,
   json::value owners = kept.empty() ? json::value(nullptr) : json::value(std::move(kept));
   return patch(resource, object,
                json::object{{"metadata", json::object{{"ownerReferences", std::move(owners)}}}});
+}
+
+std::vector<std::string> label_words(const json::object& labels) {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : labels) {
+    if (!value.is_string()) continue;
+    out.push_back(fmt::format("{}={}", std::string_view(key), json::view(value.get_string())));
+  }
+  return out;
 }
 
 std::int64_t int_at(const json::value& object, std::initializer_list<std::string_view> path,

@@ -55,9 +55,14 @@ client::Write creation(const api::Resource& resource, const json::value& root, j
 client::Write removal(const api::Resource& resource, const json::value& object);
 // Changes the object only if it is as it was observed.
 client::Write patch(const api::Resource& resource, const json::value& object, json::value body);
+// Replaces an observed object by `body`, only if it is as it was observed.
+client::Write update(const api::Resource& resource, json::value body);
 // Takes the controlling owner off an object that it no longer selects.
 client::Write release(const api::Resource& resource, const json::value& object,
                       std::string_view owner_uid);
+
+// {app: web} as words for control::Related.
+std::vector<std::string> label_words(const json::object& labels);
 
 std::int64_t int_at(const json::value& object, std::initializer_list<std::string_view> path,
                     std::int64_t fallback = 0);
