@@ -1,7 +1,10 @@
 #include "assembly/features.h"
 
+#include <memory>
+
 #include "api/kinds.h"
 #include "api/skiff/image_mapping.h"
+#include "env/posix/zones.h"
 #include "features/training/feature.h"
 #include "features/workloads/feature.h"
 
@@ -22,7 +25,10 @@ Features all_features(schema::Registry& registry) {
   for (control::Controller& controller : training.controllers) {
     out.controllers.push_back(std::move(controller));
   }
-  out.embedded_controllers = workloads::make();
+  out.embedded_controllers =
+      workloads::make([zones = std::make_shared<env::posix::Zones>()](const std::string& name) {
+        return zones->zone(name);
+      });
   return out;
 }
 

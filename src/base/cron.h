@@ -22,6 +22,9 @@ class CronSchedule {
   // over; one that comes twice is taken twice.
   std::optional<Time> next(Time after, const TimeZone& zone) const;
 
+  // How far apart the times of "@every" are, counted from whatever came before; nothing for others.
+  std::optional<std::chrono::seconds> every() const { return every_; }
+
  private:
   struct Bits {
     std::uint64_t set = 0;

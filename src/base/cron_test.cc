@@ -1,6 +1,11 @@
 #include "base/cron.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/random.h"
 
 namespace skiff {
 namespace {
@@ -107,6 +112,90 @@ TEST(Cron, LocalTimeThatComesTwiceIsTakenTwice) {
   EXPECT_EQ(next_of("30 2 * * *", "2027-10-30T12:00:00Z", madrid), "2027-10-31T00:30:00Z");
   EXPECT_EQ(next_of("30 2 * * *", "2027-10-31T00:30:00Z", madrid), "2027-10-31T01:30:00Z");
   EXPECT_EQ(next_of("30 2 * * *", "2027-10-31T01:30:00Z", madrid), "2027-11-01T01:30:00Z");
+}
+
+// A field written in some way, and the numbers it stands for.
+struct Field {
+  std::string text = {};
+  std::set<int> numbers = {};
+  bool star = false;
+
+  void add(std::string part, int from, int to, int by) {
+    text += (text.empty() ? "" : ",") + part;
+    for (int n = from; n <= to; n += by) numbers.insert(n);
+  }
+};
+
+Field random_field(Random& random, int least, int most) {
+  Field out;
+  const auto pick = [&](int from) {
+    return from + static_cast<int>(random.below(static_cast<std::uint64_t>(most - from + 1)));
+  };
+  for (auto parts = 1 + random.below(3); parts > 0; --parts) {
+    const int start = pick(least), end = pick(start);
+    const int step = 1 + static_cast<int>(random.below(9));
+    switch (random.below(5)) {
+      case 0:
+        out.add(random.chance(50) ? "*" : "?", least, most, 1);
+        out.star = true;
+        break;
+      case 1:
+        out.add(fmt::format("*/{}", step), least, most, step);
+        out.star = out.star || step == 1;
+        break;
+      case 2:
+        out.add(fmt::format("{}", start), start, start, 1);
+        break;
+      case 3:
+        out.add(fmt::format("{}-{}", start, end), start, end, 1);
+        break;
+      default:
+        out.add(fmt::format("{}-{}/{}", start, end, step), start, end, step);
+    }
+  }
+  return out;
+}
+
+TEST(Cron, AgreesWithTryingEveryMinute) {
+  using std::chrono::days;
+  using std::chrono::minutes;
+  constexpr int kMinutes = 40 * 24 * 60;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    const Field minute = random_field(random, 0, 59), hour = random_field(random, 0, 23);
+    const Field day = random_field(random, 1, 31), month = random_field(random, 1, 12);
+    const Field weekday = random_field(random, 0, 6);
+    const std::string text =
+        fmt::format("{} {} {} {} {}", minute.text, hour.text, day.text, month.text, weekday.text);
+    const auto cron = CronSchedule::parse(text);
+    ASSERT_TRUE(cron) << text << ": " << cron.error().message;
+    const Time after = Time(std::chrono::seconds(1'700'000'000 + random.below(200'000'000)));
+    const TimeZone zone =
+        TimeZone::fixed(minutes(30) * static_cast<int>(random.below(40)) - minutes(600));
+    const auto fits = [&](Time t) {
+      const auto local = zone.local(t);
+      const auto date = std::chrono::floor<days>(local);
+      const std::chrono::year_month_day ymd(date);
+      const auto of_day = std::chrono::duration_cast<minutes>(local - date).count();
+      const bool by_day = day.numbers.contains(static_cast<int>(unsigned(ymd.day())));
+      const bool by_weekday =
+          weekday.numbers.contains(static_cast<int>(std::chrono::weekday(date).c_encoding()));
+      return (day.star || weekday.star ? by_day && by_weekday : by_day || by_weekday) &&
+             month.numbers.contains(static_cast<int>(unsigned(ymd.month()))) &&
+             hour.numbers.contains(static_cast<int>(of_day / 60)) &&
+             minute.numbers.contains(static_cast<int>(of_day % 60));
+    };
+    const Time first = std::chrono::floor<minutes>(after) + minutes(1);
+    Time expected = first;
+    while (expected < first + minutes(kMinutes) && !fits(expected)) expected += minutes(1);
+    const auto found = cron->next(after, zone);
+    if (expected < first + minutes(kMinutes)) {
+      ASSERT_TRUE(found) << text;
+      EXPECT_EQ(rfc3339(*found), rfc3339(expected)) << text << " after " << rfc3339(after);
+    } else if (found) {
+      EXPECT_GE(*found, expected) << text << " after " << rfc3339(after);
+    }
+  }
 }
 
 TEST(TimeZone, Names) {

@@ -93,7 +93,7 @@ std::vector<client::Write> arrange(const Controller& controller, const Observed&
   writes.reserve(plan.writes.size() + 2);
   // Children made for a root that is gone are collected at once. As long as the cache shows that
   // root, and no child, they would be made again and again. A status says it as well as this.
-  if (creates(plan.writes) && !plan.status) {
+  if (plan.only_if_unchanged || (creates(plan.writes) && !plan.status)) {
     writes.push_back(root_unchanged(controller, observed));
   }
   for (int turn = 0; turn <= 2; ++turn) {

@@ -13,7 +13,7 @@ namespace skiff::control {
 // the root outlives what it has to clean up. A write on an observed object that names no uid gets
 // it; a whole update also gets the resourceVersion it was planned from. Children are made only for
 // a root that is as it was observed: the status carries that condition, and where there is none, an
-// empty patch of the root that comes first.
+// empty patch of the root that comes first, as it does where the plan asks for it.
 std::vector<client::Write> arrange(const Controller& controller, const Observed& observed,
                                    const Plan& plan);
 

@@ -43,6 +43,9 @@ struct Plan {
   // The root's whole new status, where it differs from the one observed. Written last, with the
   // root's uid and resourceVersion as precondition.
   std::optional<json::value> status = {};
+  // Nothing at all is written unless the root is as it was observed. A status says that too, but
+  // comes last: a server without transactions would have done the rest by then.
+  bool only_if_unchanged = false;
   // Delete the root itself (TTL). Done after everything else.
   bool delete_root = false;
   std::vector<Note> notes = {};  // recorded only if everything above succeeded

@@ -1,5 +1,7 @@
 #include "features/workloads/feature.h"
 
+#include <utility>
+
 #include "features/workloads/deployment.h"
 #include "features/workloads/endpoints.h"
 #include "features/workloads/job.h"
@@ -9,10 +11,14 @@
 namespace skiff::workloads {
 
 // One line for each kind.
-std::vector<control::Controller> make() {
+std::vector<control::Controller> make(Zones zones) {
   return {
-      replica_set_controller(), deployment_controller(), stateful_set_controller(),
-      job_controller(),         endpoints_controller(),
+      replica_set_controller(),               // ReplicaSet
+      deployment_controller(),                // Deployment
+      stateful_set_controller(),              // StatefulSet
+      job_controller(),                       // Job
+      cron_job_controller(std::move(zones)),  // CronJob
+      endpoints_controller(),                 // Endpoints and EndpointSlice
   };
 }
 

@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "control/controller.h"
+#include "features/workloads/cron_job.h"
 
 namespace skiff::workloads {
 
 // Not for a cluster that has its own kube-controller-manager.
-std::vector<control::Controller> make();
+std::vector<control::Controller> make(Zones zones);
 
 }  // namespace skiff::workloads
