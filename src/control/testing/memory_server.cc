@@ -194,9 +194,10 @@ Result<json::value> MemoryServer::create(const client::Write& write) {
   meta["uid"] = random_.uuid();
   meta["creationTimestamp"] = rfc3339(clock_.now());
   meta["generation"] = 1;
+  collect_ = collect_ || meta.contains("ownerReferences");
+  // A new key may move its neighbours: nothing is asked of `meta` after this.
   object.as_object()["apiVersion"] = write.resource.api_version();
   object.as_object()["kind"] = write.resource.kind;
-  collect_ = collect_ || meta.contains("ownerReferences");
   return store(write.resource.key(), std::move(object));
 }
 
