@@ -73,6 +73,7 @@ int run(int argc, char** argv, const Hooks& hooks) {
   add_cp(app, context, exit_code);
   add_port_forward(app, context, exit_code);
   add_wait(app, context, exit_code);
+  add_rollout(app, context, exit_code);
   add_why(app, context, exit_code);
   add_delete(app, context, exit_code);
   add_explain(app, context, exit_code);

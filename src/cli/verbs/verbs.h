@@ -27,6 +27,7 @@ void add_patch(CLI::App& app, Context& context, int& exit_code);
 void add_edit(CLI::App& app, Context& context, int& exit_code);
 void add_label(CLI::App& app, Context& context, int& exit_code);  // label, annotate
 void add_wait(CLI::App& app, Context& context, int& exit_code);
+void add_rollout(CLI::App& app, Context& context, int& exit_code);
 void add_auth(CLI::App& app, Context& context, int& exit_code);
 void add_logs(CLI::App& app, Context& context, int& exit_code);
 void add_run(CLI::App& app, Context& context, int& exit_code);
