@@ -302,6 +302,43 @@ TEST_F(EndpointsOfServices, are_not_written_again_where_nothing_changed_for_them
   EXPECT_EQ(api::resource_version(*slices()[0]), slice_at);
 }
 
+// As the services of a training job: each selects one pod by labels that many pods share.
+TEST(Endpoints, a_pod_that_changes_costs_only_the_services_that_select_it) {
+  constexpr int kMany = 200;
+  control::Controller counted = endpoints_controller();
+  int plans = 0;
+  std::size_t looked_at = 0;
+  counted.plan = [&](const control::Observed& observed, Time now) {
+    ++plans;
+    looked_at += observed.seen[0].size();
+    return plan_endpoints(observed, now);
+  };
+  Cluster cluster{{counted}};
+  const auto labels = [](int i) {
+    return json::object{{"job", "j"}, {"index", std::to_string(i)}, {"role", "worker"}};
+  };
+  for (int i = 0; i < kMany; ++i) {
+    json::value s = service();
+    json::set(s, {"metadata", "name"}, json::string(fmt::format("s{}", i)));
+    json::set(s, {"spec", "selector"}, labels(i));
+    testing::create(cluster.client(), service_resource(), std::move(s));
+    json::value p = pod(fmt::format("p{}", i));
+    json::set(p, {"metadata", "labels"}, labels(i));
+    testing::create(cluster.client(), pod_resource(), std::move(p));
+  }
+  cluster.settle();
+  plans = 0;
+  looked_at = 0;
+  for (int i = 0; i < kMany; ++i) {
+    testing::change(cluster.client(), pod_resource(), fmt::format("p{}", i),
+                    status(fmt::format("10.0.0.{}", i + 1), true), "status");
+  }
+  cluster.settle();
+  // Once for the pod, and once more for what that wrote.
+  EXPECT_LE(plans, 3 * kMany);
+  EXPECT_EQ(looked_at, static_cast<std::size_t>(plans));
+}
+
 // Pods come, get an address, change their readiness and go.
 bool step(client::Client& client, Random& random, int& steps) {
   if (++steps > 20) return false;

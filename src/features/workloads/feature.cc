@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "features/workloads/deployment.h"
+#include "features/workloads/disruption.h"
 #include "features/workloads/endpoints.h"
 #include "features/workloads/job.h"
 #include "features/workloads/replica_set.h"
@@ -18,6 +19,7 @@ std::vector<control::Controller> make(Zones zones) {
       stateful_set_controller(),              // StatefulSet
       job_controller(),                       // Job
       cron_job_controller(std::move(zones)),  // CronJob
+      budget_controller(),                    // PodDisruptionBudget
       endpoints_controller(),                 // Endpoints and EndpointSlice
   };
 }
