@@ -27,6 +27,12 @@ api::Resource mappings_resource() {
           .kind = "ImageMapping",
           .namespaced = false};
 }
+api::Resource maps_resource() {
+  return {.group = "", .version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
+}
+api::Resource secrets_resource() {
+  return {.group = "", .version = "v1", .plural = "secrets", .kind = "Secret"};
+}
 api::Resource nodes_resource() {
   return {.group = "", .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
 }
@@ -67,7 +73,10 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
       pods_mirror_(client, pods_resource(), [this] { poll_soon(); }),
       services_mirror_(client, services_resource(), [this] { poll_soon(); }),
       mappings_mirror_(client, mappings_resource(), [this] { poll_soon(); }),
+      maps_mirror_(client, maps_resource(), [this] { poll_soon(); }),
+      secrets_mirror_(client, secrets_resource(), [this] { poll_soon(); }),
       events_(client, options_.node_name),
+      tokens_(options_.tokens, clock),
       records_(std::make_shared<const DnsRecords>()) {
   node_ = {.name = options_.node_name,
            .address = options_.node_address,
@@ -148,6 +157,7 @@ void Agent::Impl::log(std::string text) const {
 void Agent::Impl::begin() {
   heartbeat();
   post_after(kResync, [](Impl& agent) { agent.resync(); });
+  post_after(options_.volumes_every, [](Impl& agent) { agent.check_volumes(); });
   poll_all();
 }
 
@@ -160,6 +170,13 @@ void Agent::Impl::poll_all() {
     images_changed();
   }
   well = poll(services_mirror_, [this](const client::Event&) { names_changed(); }) && well;
+  well =
+      poll(maps_mirror_,
+           [this](const client::Event& event) { source_event(SourceKind::kConfigMap, event); }) &&
+      well;
+  well = poll(secrets_mirror_,
+              [this](const client::Event& event) { source_event(SourceKind::kSecret, event); }) &&
+         well;
   const bool pods_known = poll(pods_mirror_, [this](const client::Event& event) {
     names_changed();
     pod_event(event);

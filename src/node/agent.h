@@ -40,6 +40,7 @@ struct AgentOptions {
   // Makes tokens of service accounts; absent: pods get none. From the agent's thread.
   TokenSource tokens = {};
   int workers = 4;
+  Duration volumes_every = std::chrono::seconds(10);  // how often volumes are looked after
   // What an operator should know: failed writes, failed runtime calls. From the agent's thread.
   std::function<void(std::string)> log = {};
 };

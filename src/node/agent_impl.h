@@ -1,4 +1,4 @@
-// The inside of Agent, shared by agent.cc (threads, node, names) and agent_pods.cc (pods).
+// The inside of Agent, shared by agent.cc (threads, node, names), agent_pods.cc (pods) and others.
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,7 @@
 #include "node/node_object.h"
 #include "node/pod_events.h"
 #include "node/pod_plan.h"
+#include "node/token_cache.h"
 
 namespace skiff::node {
 
@@ -50,6 +51,9 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
     PodMemory memory = {};
     std::map<std::string, RunHealth, std::less<>> health = {};  // running containers with probes
     Mailbox::When wake = Mailbox::When::max();
+    bool refresh = false;  // what its volumes are made of may have changed
+    bool measure = false;  // its volumes may have outgrown their limits
+    std::optional<std::string> eviction = {};
   };
   // What a worker found, to be applied on the agent's thread.
   using Outcome = std::function<void(Impl&, Pod&)>;
@@ -91,6 +95,12 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void wake_pod(Pod& pod, Duration wait);
   EnvironmentInput environment(const json::value& pod, const json::value& container);
 
+  // agent_volumes.cc
+  void take_object(Pod& pod, Object object);
+  void source_event(SourceKind kind, const client::Event& event);
+  void check_volumes();
+  void tend_volumes(Pod& pod);
+
   // agent_health.cc
   std::map<std::string, Verdict, std::less<>> look_after(Pod& pod);
   void probe(Pod& pod, const json::value& container, ProbeKind kind);
@@ -114,8 +124,12 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Mirror pods_mirror_;
   Mirror services_mirror_;
   Mirror mappings_mirror_;
+  Mirror maps_mirror_;     // for their events: who reads a config map asks the server
+  Mirror secrets_mirror_;  // likewise
   std::vector<Object> mappings_ = {};
   PodEvents events_;
+  TokenCache tokens_;
+  unsigned volume_rounds_ = 0;
   std::map<std::string, Pod, std::less<>> pods_ = {};
   std::set<std::string, std::less<>> strangers_ = {};  // in the runtime, but bound elsewhere
   std::string node_uid_ = {};

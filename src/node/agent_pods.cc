@@ -92,7 +92,7 @@ void Agent::Impl::pod_event(const client::Event& event) {
   pod.uid = uid;
   // Our own writes come back late: never step behind what the last one answered.
   if (pod.object && api::revision(*pod.object) >= api::revision(object)) return;
-  pod.object = event.object;
+  take_object(pod, event.object);
   visit(uid);
 }
 
@@ -188,13 +188,15 @@ void Agent::Impl::visit(const std::string& uid) {
                  .sandbox_obstacle = pod.sandbox_obstacle,
                  .memory = pod.memory,
                  .health = look_after(pod),
-                 .host_ip = options_.node_address};
+                 .host_ip = options_.node_address,
+                 .eviction = pod.eviction};
     PodActions actions = plan_pod(view, clock_.now());
     const std::vector<PodActions::Start> starts = actions.start;
     act(pod, std::move(actions));
-    if (pod.busy || pod.gone || starts.empty()) return;
-    if (start_containers(pod, starts)) return;
+    if (pod.busy || pod.gone || starts.empty()) break;
+    if (start_containers(pod, starts)) break;
   }
+  if (!pod.busy && !pod.gone) tend_volumes(pod);
 }
 
 void Agent::Impl::ask_runtime(Pod& pod) {
@@ -225,6 +227,7 @@ void Agent::Impl::remove(Pod& pod) {
     return [removed, why = done ? std::string() : done.error().message](Impl& agent, Pod& at) {
       if (removed) {
         agent.events_.forget(at.uid);
+        agent.tokens_.forget(at.uid);
         agent.pods_.erase(at.uid);  // `at` is gone after this
         return;
       }
@@ -286,8 +289,8 @@ bool Agent::Impl::write_status(Pod& pod, const json::value& status, bool termina
   if (done) {
     // Somebody may have been quicker, and the event that tells so is older than this answer.
     const bool news = changed_by_others(*pod.object, *done);
-    pod.object = std::make_shared<const json::value>(std::move(*done));
-    if (news) post([uid = pod.uid](Impl& agent) { agent.visit(uid); });
+    take_object(pod, std::make_shared<const json::value>(std::move(*done)));
+    if (news || pod.refresh) post([uid = pod.uid](Impl& agent) { agent.visit(uid); });
     return true;
   }
   const bool gone = done.error().code == Code::kNotFound || done.error().code == Code::kConflict;
@@ -362,7 +365,9 @@ EnvironmentInput Agent::Impl::environment(const json::value& pod, const json::va
                                              .kind = map ? "ConfigMap" : "Secret"};
                 return client_.get(resource, ns, name);
               },
-          .tokens = options_.tokens,
+          .tokens = options_.tokens
+                        ? TokenSource([this](const TokenWish& wish) { return tokens_.get(wish); })
+                        : TokenSource(),
           .machine = options_.machine_env,
           .api_host = api_.host,
           .api_port = api_.port,

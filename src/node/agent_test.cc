@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
@@ -233,6 +234,8 @@ const api::Resource kEvents{.group = "", .version = "v1", .plural = "events", .k
 const api::Resource kLeases{
     .group = "coordination.k8s.io", .version = "v1", .plural = "leases", .kind = "Lease"};
 const api::Resource kSecrets{.group = "", .version = "v1", .plural = "secrets", .kind = "Secret"};
+const api::Resource kMaps{
+    .group = "", .version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
 const api::Resource kServices{
     .group = "", .version = "v1", .plural = "services", .kind = "Service"};
 const api::Resource kMappings{.group = "skiff.dev",
@@ -316,6 +319,37 @@ class AgentTest : public testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return testing::AssertionFailure() << "did not come about in ten seconds";
+  }
+
+  void patch(const api::Resource& resource, const std::string& name, std::string_view text) {
+    client::Write write;
+    write.verb = client::Verb::kMergePatch;
+    write.resource = resource;
+    write.ns = "default";
+    write.name = name;
+    write.body = parse(text);
+    ASSERT_TRUE(client_.write(write));
+  }
+
+  void remove(const api::Resource& resource, const std::string& name) {
+    client::Write write;
+    write.verb = client::Verb::kDelete;
+    write.resource = resource;
+    write.ns = "default";
+    write.name = name;
+    ASSERT_TRUE(client_.write(write));
+  }
+
+  std::string in_volume(const std::string& uid, const std::string& path) {
+    std::ifstream in(*runtime_->pod_folder(uid) + "/volumes/" + path);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+
+  bool noted(std::string_view reason) {
+    const auto events = client_.list(kEvents, "", {});
+    return std::any_of(events->items.begin(), events->items.end(), [&](const Object& event) {
+      return json::get_string(*event, {"reason"}) == reason;
+    });
   }
 
   std::string phase(const std::string& name) {
@@ -560,6 +594,76 @@ TEST_F(AgentTest, VolumesAndTheirMountsReachTheRuntime) {
   ASSERT_EQ(spec.mounts.size(), 1U);
   EXPECT_EQ(spec.mounts[0].target, "/etc/s");
   EXPECT_TRUE(std::filesystem::exists(spec.mounts[0].source + "/k"));
+}
+
+TEST_F(AgentTest, VolumesFollowWhatTheyAreMadeOf) {
+  create(kMaps, R"({"metadata":{"name":"m","namespace":"default"},"data":{"k":"one"}})");
+  start();
+  create_pod("p", "u1",
+             R"(,"volumes":[{"name":"v","configMap":{"name":"m"}},
+                {"name":"o","secret":{"secretName":"later","optional":true}},
+                {"name":"d","downwardAPI":{"items":[{"path":"labels",
+                  "fieldRef":{"fieldPath":"metadata.labels"}}]}}])");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  EXPECT_EQ(in_volume("u1", "v/k"), "one");
+  patch(kMaps, "m", R"({"data":{"k":"two"}})");
+  EXPECT_TRUE(eventually([&] { return in_volume("u1", "v/k") == "two"; }));
+  create(kSecrets, R"({"metadata":{"name":"later","namespace":"default"},"data":{"k":"eA=="}})");
+  EXPECT_TRUE(eventually([&] { return in_volume("u1", "o/k") == "x"; }));
+  EXPECT_EQ(in_volume("u1", "d/labels"), "app=\"x\"");
+  patch(kPods, "p", R"({"metadata":{"labels":{"app":"y"}}})");
+  EXPECT_TRUE(eventually([&] { return in_volume("u1", "d/labels") == "app=\"y\""; }));
+  // What a source once gave stays when the source goes, and the user is told.
+  remove(kMaps, "m");
+  EXPECT_TRUE(eventually([&] { return noted("FailedMount"); }));
+  EXPECT_EQ(in_volume("u1", "v/k"), "two");
+}
+
+TEST_F(AgentTest, AChangeOfLabelsBesideAStatusWriteReachesTheFiles) {
+  bool changed = false;
+  client_.before_write([&](const client::Write& write) {
+    const bool running = json::get_string(write.body, {"status", "phase"}) == "Running";
+    if (write.subresource == "status" && running && !std::exchange(changed, true)) {
+      patch(kPods, "p", R"({"metadata":{"labels":{"app":"y"}}})");
+    }
+  });
+  start();
+  create_pod("p", "u1",
+             R"(,"volumes":[{"name":"d","downwardAPI":{"items":[{"path":"labels",
+                  "fieldRef":{"fieldPath":"metadata.labels"}}]}}])");
+  EXPECT_TRUE(eventually([&] { return in_volume("u1", "d/labels") == "app=\"y\""; }));
+}
+
+TEST_F(AgentTest, TokensOfRunningPodsAreRenewedInTime) {
+  options_.volumes_every = std::chrono::milliseconds(2);
+  options_.tokens = [n = 0](const TokenWish& wish) mutable -> Result<std::string> {
+    return wish.pod + std::to_string(++n);
+  };
+  start();
+  create_pod("p", "u1", R"(,"volumes":[{"name":"t","projected":{"sources":[
+      {"serviceAccountToken":{"path":"token","expirationSeconds":1}}]}}])");
+  EXPECT_TRUE(eventually([&] { return in_volume("u1", "t/token").starts_with("p"); }));
+  const std::string first = in_volume("u1", "t/token");
+  EXPECT_TRUE(eventually([&] {
+    const std::string now = in_volume("u1", "t/token");
+    return !now.empty() && now != first;
+  }));
+}
+
+TEST_F(AgentTest, APodWhoseVolumeOutgrowsItsLimitIsEvicted) {
+  options_.volumes_every = std::chrono::milliseconds(2);
+  start();
+  create_pod("p", "u1", R"(,"volumes":[{"name":"v","emptyDir":{"sizeLimit":"64Ki"}}])");
+  create_pod("q", "u2", R"(,"volumes":[{"name":"v","emptyDir":{"sizeLimit":"64Ki"}}])");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running" && phase("q") == "Running"; }));
+  std::ofstream(*runtime_->pod_folder("u1") + "/volumes/v/big") << std::string(100 << 10, 'x');
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Failed"; }));
+  const auto pod = client_.get(kPods, "default", "p");
+  EXPECT_EQ(json::get_string(*pod, {"status", "reason"}), "Evicted");
+  EXPECT_EQ(json::get_string(*pod, {"status", "message"}),
+            "Usage of EmptyDir volume \"v\" exceeds the limit \"64Ki\". ");
+  EXPECT_TRUE(noted("Evicted"));
+  EXPECT_EQ(phase("q"), "Running");
 }
 
 TEST_F(AgentTest, APodOnTheBridgeHasItsOwnNameInItsHosts) {

@@ -91,11 +91,12 @@ std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::stri
     return std::unexpected(
         Refusal{"CreateContainerError", "the image's mapping: " + shown.error().message});
   }
-  std::map<std::string, std::string> places;
+  std::map<std::string, Place> places;
   for (const Volume& volume : setup.volumes) {
     Result<std::string> place = make_volume(pod_folder, volume, hidden);
     if (!place) return std::unexpected(volume_refusal(place.error()));
-    places[volume.name] = std::move(*place);
+    places[volume.name] = {.path = std::move(*place)};
+    if (volume.kind == VolumeKind::kMemory) places[volume.name].memory_bytes = volume.memory_bytes;
   }
   auto mounts = container_mounts(setup.container, places, setup.variables);
   if (!mounts) return std::unexpected(Refusal{"CreateContainerError", mounts.error().message});

@@ -15,6 +15,8 @@ namespace {
 // What kubelet gives a container at least that it ends for another reason than the pod's deletion.
 constexpr std::chrono::seconds kGraceMin{2};
 
+constexpr std::chrono::seconds kEvictionGrace{1};
+
 // One round of planning. The steps run in the order of plan_pod below; each reads what the ones
 // before it found.
 class Round {
@@ -67,6 +69,12 @@ class Round {
 
   void check_deadline() {
     ending_ = deleting_;
+    if (view_.eviction) {
+      ending_ = true;
+      reason_ = "Evicted";
+      message_ = *view_.eviction;
+      return;
+    }
     const auto seconds = json::get_int(pod_, {"spec", "activeDeadlineSeconds"});
     const auto start = api::time_at(pod_, {"status", "startTime"});
     if (!seconds || !start) return;
@@ -92,6 +100,7 @@ class Round {
   }
 
   std::chrono::seconds grace() const {
+    if (view_.eviction) return kEvictionGrace;
     auto seconds = json::get_int(pod_, {"metadata", "deletionGracePeriodSeconds"});
     if (!deleting_ || !seconds) {
       seconds = json::get_int(pod_, {"spec", "terminationGracePeriodSeconds"});

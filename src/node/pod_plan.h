@@ -49,6 +49,7 @@ struct PodView {
   PodMemory memory = {};
   std::map<std::string, Verdict, std::less<>> health = {};  // of containers with probes
   std::string host_ip = {};
+  std::optional<std::string> eviction = {};  // why the pod must leave this node
 };
 
 struct PodNote {

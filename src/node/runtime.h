@@ -23,6 +23,10 @@ struct Mount {
   std::string source = {};  // on this machine; a path without symbolic links
   std::string target = {};  // in the container, absolute
   bool read_only = false;
+  // Given: the source is a folder of the pod's on which a file system in memory of this size lies,
+  // one for all its containers and gone with its sandbox.
+  std::optional<std::int64_t> memory_bytes = {};
+  std::string inside = {};  // with memory_bytes: the part of it to mount, made where absent
 };
 
 struct SandboxSpec {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "base/quantity.h"
 #include "base/strings.h"
 #include "node/volumes.h"
 
@@ -137,10 +138,39 @@ Result<void> add_projected(Volume& volume, const EnvironmentInput& input,
   return {};
 }
 
+std::int64_t bytes_at(const json::value& object, std::initializer_list<std::string_view> path) {
+  const json::value* given = json::find(object, path);
+  return given == nullptr ? 0 : Quantity::from_json(*given).value_or(Quantity()).value();
+}
+
+// As much memory as the pod may have at all, or less where the volume asks for less. 0: the
+// machine's memory is not known.
+std::int64_t memory_size(const EnvironmentInput& input, const json::value& empty) {
+  std::int64_t bytes = input.node_memory_bytes;
+  const auto at_most = [&](std::int64_t limit) {
+    if (limit > 0 && (bytes == 0 || limit < bytes)) bytes = limit;
+  };
+  std::int64_t pod = 0;
+  bool limited = true;
+  for (const json::value& container : json::get_array(input.pod, {"spec", "containers"})) {
+    const std::int64_t limit = bytes_at(container, {"resources", "limits", "memory"});
+    limited = limited && limit > 0;
+    pod += limit;
+  }
+  if (limited) at_most(pod);
+  at_most(bytes_at(empty, {"sizeLimit"}));
+  return bytes;
+}
+
 Result<Volume> plan_volume(const EnvironmentInput& input, const json::value& spec) {
   Volume volume;
   volume.name = json::get_string(spec, {"name"});
-  if (json::find(spec, {"emptyDir"}) != nullptr) return volume;
+  if (const json::value* empty = json::find(spec, {"emptyDir"})) {
+    if (json::get_string(*empty, {"medium"}) != "Memory") return volume;
+    volume.kind = VolumeKind::kMemory;
+    volume.memory_bytes = memory_size(input, *empty);
+    return volume;
+  }
   if (const json::value* host = json::find(spec, {"hostPath"})) {
     volume.kind = VolumeKind::kHostPath;
     volume.host_path = json::get_string(*host, {"path"});
@@ -190,6 +220,50 @@ Result<std::vector<Volume>> plan_volumes(const EnvironmentInput& environment) {
   for (const json::value& spec : json::get_array(environment.pod, {"spec", "volumes"})) {
     SKIFF_ASSIGN(Volume volume, plan_volume(environment, spec));
     out.push_back(std::move(volume));
+  }
+  return out;
+}
+
+Refresh plan_refresh(const EnvironmentInput& environment) {
+  Refresh out;
+  for (const json::value& spec : json::get_array(environment.pod, {"spec", "volumes"})) {
+    Result<Volume> volume = plan_volume(environment, spec);
+    if (!volume) {
+      out.problems.push_back(volume.error().message);
+    } else if (volume->kind == VolumeKind::kFiles) {
+      out.volumes.push_back(std::move(*volume));
+    }
+  }
+  return out;
+}
+
+bool made_of(const json::value& pod, SourceKind kind, std::string_view name) {
+  const bool map = kind == SourceKind::kConfigMap;
+  const std::string_view field = map ? "configMap" : "secret";
+  const auto refers = [&](const json::value& source, std::string_view name_field) {
+    return !name.empty() && json::get_string(source, {field, name_field}) == name;
+  };
+  for (const json::value& volume : json::get_array(pod, {"spec", "volumes"})) {
+    if (refers(volume, map ? "name" : "secretName")) return true;
+    for (const json::value& source : json::get_array(volume, {"projected", "sources"})) {
+      if (refers(source, "name")) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<VolumeLimit> volume_limits(const json::value& pod) {
+  std::vector<VolumeLimit> out;
+  for (const json::value& volume : json::get_array(pod, {"spec", "volumes"})) {
+    const json::value* limit = json::find(volume, {"emptyDir", "sizeLimit"});
+    if (limit == nullptr || json::get_string(volume, {"emptyDir", "medium"}) == "Memory") continue;
+    const auto amount = Quantity::from_json(*limit);
+    // Zero is no limit, as for the kubelet.
+    if (!amount || amount->value() <= 0) continue;
+    out.push_back(
+        {.volume = std::string(json::get_string(volume, {"name"})),
+         .bytes = amount->value(),
+         .text = limit->is_string() ? std::string(limit->get_string()) : json::serialize(*limit)});
   }
   return out;
 }

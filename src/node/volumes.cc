@@ -174,15 +174,17 @@ int open_inside(int root, const std::string& path, std::uint64_t flags) {
   return static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
 }
 
+std::unexpected<Error> refused_sub_path(std::string_view sub, int error) {
+  return fail(Code::kInvalid,
+              fmt::format("subPath \"{}\" cannot be used: {}", sub,
+                          error == EXDEV ? "it leaves its volume" : std::strerror(error)));
+}
+
 // The real path of `sub` in the volume, made as a folder where absent. Symlinks are followed only
 // as long as they stay inside, and the answer holds none, so that a container cannot turn a link
 // into a way out between this check and the mount.
 Result<std::string> sub_path(const std::string& volume, std::string_view sub) {
-  const auto refuse = [&](int error) {
-    return fail(Code::kInvalid,
-                fmt::format("subPath \"{}\" cannot be used: {}", sub,
-                            error == EXDEV ? "it leaves its volume" : std::strerror(error)));
-  };
+  const auto refuse = [&](int error) { return refused_sub_path(sub, error); };
   if (!stays_inside(sub)) return refuse(EXDEV);
   const Fd root(::open(volume.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (root.get() < 0) return refuse(errno);
@@ -243,7 +245,7 @@ Result<std::string> make_volume(const std::string& pod_folder, const Volume& vol
   fs::create_directories(pod_folder + "/volumes/" + volume.name, error);
   if (error) return io_error("create", pod_folder + "/volumes/" + volume.name, error.value());
   SKIFF_ASSIGN(const std::string folder, shown_path(pod_folder + "/volumes/" + volume.name, {}));
-  if (volume.kind == VolumeKind::kEmptyDir) {
+  if (volume.kind == VolumeKind::kEmptyDir || volume.kind == VolumeKind::kMemory) {
     // Containers may run as any user, and the folder is the pod's own.
     if (::chmod(folder.c_str(), 0777) != 0) return io_error("chmod", folder, errno);
     return folder;
@@ -252,8 +254,26 @@ Result<std::string> make_volume(const std::string& pod_folder, const Volume& vol
   return folder;
 }
 
+std::optional<VolumeLimit> exceeded(const std::string& pod_folder,
+                                    const std::vector<VolumeLimit>& limits) {
+  for (const VolumeLimit& limit : limits) {
+    std::int64_t bytes = 0;
+    std::error_code error;
+    for (fs::recursive_directory_iterator it(pod_folder + "/volumes/" + limit.volume,
+                                             fs::directory_options::skip_permission_denied, error),
+         end;
+         !error && it != end; it.increment(error)) {
+      struct stat info = {};
+      // What is on disk counts, not the length of a file with holes; links are not followed.
+      if (::lstat(it->path().c_str(), &info) == 0) bytes += info.st_blocks * 512;
+      if (bytes > limit.bytes) return limit;
+    }
+  }
+  return std::nullopt;
+}
+
 Result<std::vector<Mount>> container_mounts(const json::value& container,
-                                            const std::map<std::string, std::string>& volumes,
+                                            const std::map<std::string, Place>& volumes,
                                             const Variables& variables) {
   std::vector<Mount> out;
   for (const json::value& mount : json::get_array(container, {"volumeMounts"})) {
@@ -265,17 +285,22 @@ Result<std::vector<Mount>> container_mounts(const json::value& container,
                               "not have",
                               name));
     }
-    std::string source = volume->second;
+    Mount made{.source = volume->second.path,
+               .target = std::string(json::get_string(mount, {"mountPath"})),
+               .read_only = json::get_bool(mount, {"readOnly"}).value_or(false),
+               .memory_bytes = volume->second.memory_bytes};
     std::string sub(json::get_string(mount, {"subPath"}));
     if (const std::string_view text = json::get_string(mount, {"subPathExpr"}); !text.empty()) {
       sub = expand(text, variables);
     }
-    if (!sub.empty()) {
-      SKIFF_ASSIGN(source, sub_path(source, sub));
+    if (!sub.empty() && made.memory_bytes) {
+      // The file system is the pod's: only in there can its folders be looked up.
+      if (!stays_inside(sub)) return refused_sub_path(sub, EXDEV);
+      made.inside = std::move(sub);
+    } else if (!sub.empty()) {
+      SKIFF_ASSIGN(made.source, sub_path(made.source, sub));
     }
-    out.push_back({.source = std::move(source),
-                   .target = std::string(json::get_string(mount, {"mountPath"})),
-                   .read_only = json::get_bool(mount, {"readOnly"}).value_or(false)});
+    out.push_back(std::move(made));
   }
   return out;
 }

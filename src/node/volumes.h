@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,7 @@ struct VolumeFile {
   int mode = 0644;
 };
 
-enum class VolumeKind { kEmptyDir, kFiles, kHostPath };
+enum class VolumeKind { kEmptyDir, kMemory, kFiles, kHostPath };
 
 struct Volume {
   std::string name = {};
@@ -31,12 +32,38 @@ struct Volume {
   std::vector<VolumeFile> files = {};  // kFiles
   std::string host_path = {};          // kHostPath
   std::string host_type = {};          // Directory, DirectoryOrCreate, File, FileOrCreate or empty
+  std::int64_t memory_bytes = 0;       // kMemory
+};
+
+// Where a volume is, for those who mount it.
+struct Place {
+  std::string path = {};
+  std::optional<std::int64_t> memory_bytes = {};  // as in Mount
 };
 
 // Why volumes cannot be had: kNotFound while something they refer to is missing (try again),
 // kInvalid for what will not get better by waiting.
 // `environment` gives pod and lookup; its container is not used.
 Result<std::vector<Volume>> plan_volumes(const EnvironmentInput& environment);
+
+// What the volumes of a running pod are to hold now: those made of files, where they can be had.
+// One whose source is gone stays as it is, and `problems` says why.
+struct Refresh {
+  std::vector<Volume> volumes = {};
+  std::vector<std::string> problems = {};
+};
+Refresh plan_refresh(const EnvironmentInput& environment);
+
+// Whether a volume of the pod is made of this config map or secret.
+bool made_of(const json::value& pod, SourceKind kind, std::string_view name);
+
+// The emptyDir volumes on disk that may not grow beyond a limit.
+struct VolumeLimit {
+  std::string volume = {};
+  std::int64_t bytes = 0;
+  std::string text = {};  // as the user wrote it
+};
+std::vector<VolumeLimit> volume_limits(const json::value& pod);
 
 // The real path of what a pod is to see of this machine, with no symbolic link in it. An error
 // where it is inside one of the `hidden` folders or above one. It need not exist.
@@ -47,9 +74,13 @@ Result<std::string> shown_path(const std::string& path, const std::vector<std::s
 Result<std::string> make_volume(const std::string& pod_folder, const Volume& volume,
                                 const std::vector<std::string>& hidden);
 
+// The first of the limits that is exceeded. Stops counting where the answer is known.
+std::optional<VolumeLimit> exceeded(const std::string& pod_folder,
+                                    const std::vector<VolumeLimit>& limits);
+
 // The container's volumeMounts, given where each volume is. subPath cannot leave its volume.
 Result<std::vector<Mount>> container_mounts(const json::value& container,
-                                            const std::map<std::string, std::string>& volumes,
+                                            const std::map<std::string, Place>& volumes,
                                             const Variables& variables);
 
 // Relative, not empty, and no component is "..".

@@ -245,7 +245,7 @@ TEST_F(VolumesTest, ASubPathCannotLeaveItsVolume) {
   const auto mount = [&](const std::string& sub) {
     return container_mounts(
         parse(R"({"volumeMounts":[{"name":"v","mountPath":"/m","subPath":")" + sub + R"("}]})"),
-        {{"v", volume}}, {});
+        {{"v", {.path = volume}}}, {});
   };
   EXPECT_EQ(mount("in")->at(0).source, volume + "/in");
   EXPECT_EQ(mount("alias")->at(0).source, volume + "/in");
@@ -253,6 +253,100 @@ TEST_F(VolumesTest, ASubPathCannotLeaveItsVolume) {
   EXPECT_TRUE(fs::is_directory(volume + "/fresh/deep"));
   for (const char* bad : {"..", "in/../../x", "/etc", "out", "out/x"})
     EXPECT_FALSE(mount(bad)) << bad;
+}
+
+TEST_F(VolumesTest, ASubPathOfAVolumeInMemoryIsLookedUpInsideOfIt) {
+  const auto mount = [&](const std::string& sub) {
+    return container_mounts(
+        parse(R"({"volumeMounts":[{"name":"v","mountPath":"/m","subPath":")" + sub + R"("}]})"),
+        {{"v", {.path = "/pod/volumes/v", .memory_bytes = 7}}}, {});
+  };
+  const auto mounts = mount("a/b");
+  ASSERT_TRUE(mounts) << mounts.error().message;
+  EXPECT_EQ(mounts->at(0).source, "/pod/volumes/v");
+  EXPECT_EQ(mounts->at(0).inside, "a/b");
+  EXPECT_EQ(mounts->at(0).memory_bytes, 7);
+  EXPECT_FALSE(mount("../x"));
+  EXPECT_FALSE(mount("/etc"));
+}
+
+TEST(VolumePlan, AVolumeInMemoryIsAsLargeAsItMayBe) {
+  const auto size = [](std::string_view empty, std::string_view limits) {
+    const json::value pod =
+        parse(R"({"spec":{"volumes":[{"name":"v","emptyDir":)" + std::string(empty) +
+              R"(}],"containers":[)" + std::string(limits) + "]}}");
+    const json::value container = json::object();
+    const auto volumes = plan_volumes(
+        {.pod = pod, .container = container, .lookup = lookup, .node_memory_bytes = 1000});
+    EXPECT_TRUE(volumes);
+    EXPECT_EQ(volumes->at(0).kind, VolumeKind::kMemory);
+    return volumes->at(0).memory_bytes;
+  };
+  constexpr std::string_view kPlain = R"({"medium":"Memory"})";
+  EXPECT_EQ(size(kPlain, "{}"), 1000);
+  EXPECT_EQ(size(R"({"medium":"Memory","sizeLimit":"300"})", "{}"), 300);
+  EXPECT_EQ(size(R"({"medium":"Memory","sizeLimit":"3Gi"})", "{}"), 1000);
+  const std::string limit = R"({"resources":{"limits":{"memory":"200"}}})";
+  EXPECT_EQ(size(kPlain, limit + "," + limit), 400);
+  // A container without a limit may use the whole machine.
+  EXPECT_EQ(size(kPlain, limit + ",{}"), 1000);
+}
+
+TEST(VolumePlan, KnowsWhatAPodIsMadeOf) {
+  const json::value pod = parse(R"({"spec":{"volumes":[
+      {"name":"a","configMap":{"name":"m"}}, {"name":"b","secret":{"secretName":"s"}},
+      {"name":"c","projected":{"sources":[{"configMap":{"name":"pm"}},
+                                          {"secret":{"name":"ps"}}]}}]}})");
+  for (const char* name : {"m", "pm"}) {
+    EXPECT_TRUE(made_of(pod, SourceKind::kConfigMap, name)) << name;
+    EXPECT_FALSE(made_of(pod, SourceKind::kSecret, name)) << name;
+  }
+  for (const char* name : {"s", "ps"}) {
+    EXPECT_TRUE(made_of(pod, SourceKind::kSecret, name)) << name;
+    EXPECT_FALSE(made_of(pod, SourceKind::kConfigMap, name)) << name;
+  }
+  EXPECT_FALSE(made_of(pod, SourceKind::kSecret, ""));
+}
+
+TEST(VolumePlan, ARefreshLeavesWhatCannotBeHadAsItIs) {
+  const json::value pod = parse(R"({"metadata":{"name":"p"},"spec":{"volumes":[
+      {"name":"gone","configMap":{"name":"absent"}}, {"name":"here","configMap":{"name":"map"}},
+      {"name":"later","configMap":{"name":"absent","optional":true}},
+      {"name":"own","emptyDir":{}}]}})");
+  const json::value container = json::object();
+  const Refresh plan = plan_refresh({.pod = pod, .container = container, .lookup = lookup});
+  ASSERT_EQ(plan.volumes.size(), 2U);
+  EXPECT_EQ(plan.volumes[0].name, "here");
+  EXPECT_EQ(plan.volumes[0].files.size(), 2U);
+  EXPECT_EQ(plan.volumes[1].name, "later");
+  EXPECT_TRUE(plan.volumes[1].files.empty());
+  EXPECT_EQ(plan.problems,
+            std::vector<std::string>{"volume \"gone\": configmap \"absent\" not found"});
+}
+
+TEST(VolumePlan, LimitsOnDiskAreThoseThatAreGiven) {
+  const auto limits = volume_limits(parse(R"({"spec":{"volumes":[
+      {"name":"a","emptyDir":{"sizeLimit":"1Mi"}}, {"name":"b","emptyDir":{}},
+      {"name":"c","emptyDir":{"sizeLimit":"1Mi","medium":"Memory"}},
+      {"name":"d","emptyDir":{"sizeLimit":"0"}}, {"name":"e","hostPath":{"path":"/x"}}]}})"));
+  ASSERT_EQ(limits.size(), 1U);
+  EXPECT_EQ(limits[0].volume, "a");
+  EXPECT_EQ(limits[0].bytes, 1 << 20);
+  EXPECT_EQ(limits[0].text, "1Mi");
+}
+
+TEST_F(VolumesTest, WhatIsOnDiskCountsTowardsTheLimit) {
+  fs::create_directories(folder_ + "/volumes/v/deep");
+  const std::vector<VolumeLimit> limits = {{.volume = "v", .bytes = 64 << 10, .text = "64Ki"}};
+  std::ofstream(folder_ + "/volumes/v/holes") << "x";
+  fs::resize_file(folder_ + "/volumes/v/holes", 1 << 30);
+  fs::create_directory_symlink("/usr", folder_ + "/volumes/v/elsewhere");
+  EXPECT_FALSE(exceeded(folder_, limits));
+  std::ofstream(folder_ + "/volumes/v/deep/full") << std::string(100 << 10, 'x');
+  const auto over = exceeded(folder_, limits);
+  ASSERT_TRUE(over);
+  EXPECT_EQ(over->text, "64Ki");
+  EXPECT_FALSE(exceeded(folder_ + "/nowhere", limits));
 }
 
 TEST_F(VolumesTest, AMountOfAVolumeThatIsNotThereIsAnError) {

@@ -253,6 +253,37 @@ TEST_F(IsolatedPod, PodsOnTheSamePortReachEachOtherByAddress) {
   EXPECT_EQ(output("p2", "ask"), "p1 " + two.ip + "\n");
 }
 
+TEST_F(IsolatedPod, AVolumeInMemoryIsSharedByContainersAndOutlivesThem) {
+  start_pod("p1");
+  const std::string volume = *runtime().pod_folder("p1") + "/volumes/v";
+  std::filesystem::create_directories(volume);
+  const auto mounted = [&](std::string name, std::string script, std::string inside = {}) {
+    return ContainerSpec{.name = std::move(name),
+                         .argv = {"sh", "-c", std::move(script)},
+                         .mounts = {{.source = volume,
+                                     .target = "/mem",
+                                     .memory_bytes = 64 << 10,
+                                     .inside = std::move(inside)}}};
+  };
+  run("p1", mounted("one",
+                    "stat -f -c %T /mem; stat -c %a /mem; echo hello > /mem/f; mkdir /mem/d;"
+                    "ln -s /etc /mem/out; head -c 1000000 /dev/zero > /mem/big 2>/dev/null; echo "
+                    "$?; rm /mem/big"));
+  EXPECT_EQ(output("p1", "one"), "tmpfs\n777\n1\n") << logs("p1", "one");
+  restart_runtime();
+  run("p1", mounted("two", "cat /mem/f"));
+  EXPECT_EQ(output("p1", "two"), "hello\n");
+  run("p1", mounted("part", "echo in > /mem/f; ls /mem", "d"));
+  EXPECT_EQ(output("p1", "part"), "f\n");
+  run("p1", mounted("three", "cat /mem/d/f"));
+  EXPECT_EQ(output("p1", "three"), "in\n");
+  // A link that the pod made leads nowhere but into the volume.
+  const ContainerRecord out = run("p1", mounted("four", "ls /mem | grep -c passwd", "out"));
+  EXPECT_NE(out.exit_code, 0) << logs("p1", "four");
+  // Nothing of it is on the machine, neither files nor a mount.
+  EXPECT_TRUE(std::filesystem::is_empty(volume));
+}
+
 // What the pods of one test have of the machine; those of other programs come and go meanwhile.
 struct Traces {
   int shims = 0, links = 0, mounts = 0, groups = 0;
@@ -285,9 +316,12 @@ TEST_F(IsolatedPod, NothingIsLeftBehind) {
   const std::string mark = "86396." + tag();
   for (const std::string& uid : pods) {
     start_pod(uid);
+    const std::string volume = *runtime().pod_folder(uid) + "/volumes/v";
+    std::filesystem::create_directories(volume);
     ASSERT_TRUE(runtime().start_container(
         uid, {.name = "main",
-              .argv = {"sh", "-c", "(setsid sleep " + mark + " &); echo up; exec sleep " + mark}}));
+              .argv = {"sh", "-c", "(setsid sleep " + mark + " &); echo up; exec sleep " + mark},
+              .mounts = {{.source = volume, .target = "/mem", .memory_bytes = 64 << 10}}}));
     wait_log(uid, "main", "up");
   }
   kill_shim(pods[2]);

@@ -15,6 +15,7 @@
 #include <csignal>
 
 #include "node/shim/program.h"
+#include "node/shim/rootfs.h"
 
 namespace skiff::node {
 namespace {
@@ -152,6 +153,7 @@ Result<void> Container::prepare() {
   SKIFF_TRY(make_folders(pod_.folder + "/termination"));
   SKIFF_TRY(write_plain(termination_file_, ""));
   ::chmod(termination_file_.c_str(), 0666);
+  if (pod_.file.privileged) SKIFF_TRY(mount_memory(spec_.mounts));
   if (!group_.empty()) {
     SKIFF_TRY(pod_.cgroups.make(group_, {.memory_bytes = spec_.memory_limit_bytes,
                                          .cpu_limit_milli = spec_.cpu_limit_milli,

@@ -154,9 +154,14 @@ Result<void> mount_proc_and_sys(int root, bool own_network) {
   return bind_at("/sys", sys.get(), read_only);
 }
 
+// `inside`: a folder in the source, made where absent. What a pod has turned into links there leads
+// no further than the source.
 Result<void> bind_into(int root, const std::string& source, const std::string& target,
-                       const MountFlags& flags) {
-  SKIFF_ASSIGN(const Fd from, open_resolved(source));
+                       const MountFlags& flags, const std::string& inside = {}) {
+  SKIFF_ASSIGN(Fd from, open_resolved(source));
+  if (!inside.empty()) {
+    SKIFF_ASSIGN(from, open_in_root(from.get(), inside, Missing::kMakeFolder));
+  }
   struct stat info{};
   if (::fstat(from.get(), &info) != 0) return os_failure(source);
   const Missing kind = S_ISDIR(info.st_mode) ? Missing::kMakeFolder : Missing::kMakeFile;
@@ -222,6 +227,24 @@ Result<void> mount_machine_root(const std::string& pod_folder) {
   return mount_nested(pod_folder, place.get());
 }
 
+Result<void> mount_memory(const std::vector<Mount>& mounts) {
+  for (const Mount& m : mounts) {
+    if (!m.memory_bytes) continue;
+    const Fd place(::open(m.source.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!place.valid()) return os_failure(m.source);
+    struct stat own{};
+    struct stat parent{};
+    if (::fstat(place.get(), &own) != 0 || ::stat((m.source + "/..").c_str(), &parent) != 0) {
+      return os_failure(m.source);
+    }
+    if (own.st_dev != parent.st_dev) continue;  // another container was first
+    MountOptions options{{"mode", "0777"}};
+    if (*m.memory_bytes > 0) options.emplace_back("size", std::to_string(*m.memory_bytes));
+    SKIFF_TRY(mount_at("tmpfs", options, place.get(), {.no_devices = true, .recursive = false}));
+  }
+  return {};
+}
+
 Result<void> enter_root(const RootRequest& request) {
   if (::chdir(request.pod_folder.c_str()) != 0) return os_failure(request.pod_folder);
   if (!request.container.rootfs.empty()) SKIFF_TRY(mount_image_root(request));
@@ -231,7 +254,8 @@ Result<void> enter_root(const RootRequest& request) {
   SKIFF_TRY(mount_dev(root.get(), request));
   SKIFF_TRY(mount_own_places(root.get(), request));
   for (const Mount& m : request.container.mounts) {
-    const auto mounted = bind_into(root.get(), m.source, m.target, {.read_only = m.read_only});
+    const auto mounted =
+        bind_into(root.get(), m.source, m.target, {.read_only = m.read_only}, m.inside);
     if (!mounted) {
       return fail(Code::kInternal, fmt::format("cannot mount {} at {}: {}", m.source, m.target,
                                                mounted.error().message));

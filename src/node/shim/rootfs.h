@@ -18,6 +18,10 @@ namespace skiff::node {
 // <pod folder>/rootfs. Where an overlay of it is impossible the tree is there read-only.
 Result<void> mount_machine_root(const std::string& pod_folder);
 
+// In the shim's mount namespace: the volumes of the pod that are kept in memory, each once. They
+// are gone when the last process in the namespace is.
+Result<void> mount_memory(const std::vector<Mount>& mounts);
+
 struct RootRequest {
   std::string pod_folder = {};
   const SandboxSpec& sandbox;

@@ -92,8 +92,10 @@ Result<SandboxFile> sandbox_from_json(const json::value& v) {
 json::object to_json(const ContainerSpec& spec) {
   json::array mounts;
   for (const Mount& m : spec.mounts) {
-    mounts.push_back(
-        json::object{{"source", m.source}, {"target", m.target}, {"readOnly", m.read_only}});
+    json::object mount{{"source", m.source}, {"target", m.target}, {"readOnly", m.read_only}};
+    if (m.memory_bytes) mount["memoryBytes"] = *m.memory_bytes;
+    if (!m.inside.empty()) mount["inside"] = m.inside;
+    mounts.push_back(std::move(mount));
   }
   json::object out{{"name", spec.name},
                    {"attempt", spec.attempt},
@@ -137,7 +139,9 @@ Result<ContainerSpec> container_from_json(const json::value& v) {
   for (const json::value& m : json::get_array(v, {"mounts"})) {
     spec.mounts.push_back({.source = text_at(m, "source"),
                            .target = text_at(m, "target"),
-                           .read_only = json::get_bool(m, {"readOnly"}).value_or(false)});
+                           .read_only = json::get_bool(m, {"readOnly"}).value_or(false),
+                           .memory_bytes = json::get_int(m, {"memoryBytes"}),
+                           .inside = text_at(m, "inside")});
   }
   // The name becomes part of paths.
   if (spec.name.empty() || spec.name.find('/') != std::string::npos || spec.name[0] == '.') {

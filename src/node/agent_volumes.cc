@@ -1,0 +1,97 @@
+// How the agent keeps the volumes of running pods: they follow what they are made of, and one that
+// outgrows its limit costs the pod its place.
+#include <fmt/format.h>
+
+#include "api/meta.h"
+#include "node/agent_impl.h"
+
+namespace skiff::node {
+namespace {
+
+// Limits are looked at in every round, as often as the kubelet does; what files are made of in
+// every sixth, for the sake of tokens and of changes that nobody told.
+constexpr unsigned kRefreshRounds = 6;
+
+bool told_differently(const json::value& before, const json::value& after) {
+  for (const std::string_view field : {"labels", "annotations"}) {
+    if (json::get_object(before, {"metadata", field}) !=
+        json::get_object(after, {"metadata", field})) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+// Labels and annotations are the part of a pod that its own files may show.
+void Agent::Impl::take_object(Pod& pod, Object object) {
+  if (pod.object && told_differently(*pod.object, *object)) pod.refresh = true;
+  pod.object = std::move(object);
+}
+
+void Agent::Impl::source_event(SourceKind kind, const client::Event& event) {
+  const std::string_view ns = api::ns(*event.object);
+  const std::string_view name = api::name(*event.object);
+  for (auto& [uid, pod] : pods_) {
+    if (!pod.object || api::ns(*pod.object) != ns || !made_of(*pod.object, kind, name)) continue;
+    pod.refresh = true;
+    post([key = uid](Impl& agent) { agent.visit(key); });
+  }
+}
+
+void Agent::Impl::check_volumes() {
+  const bool refresh = ++volume_rounds_ % kRefreshRounds == 0;
+  for (auto& [uid, pod] : pods_) {
+    if (!pod.object || finished(*pod.object)) continue;
+    const bool measure = !volume_limits(*pod.object).empty();
+    pod.refresh = pod.refresh || refresh;
+    pod.measure = pod.measure || measure;
+    if (refresh || measure) post([key = uid](Impl& agent) { agent.visit(key); });
+  }
+  post_after(options_.volumes_every, [](Impl& agent) { agent.check_volumes(); });
+}
+
+void Agent::Impl::tend_volumes(Pod& pod) {
+  const bool refresh = std::exchange(pod.refresh, false);
+  const bool measure = std::exchange(pod.measure, false);
+  // One that has not begun gets everything anew when it does.
+  const bool begun = pod.sandbox && pod.sandbox->alive && !pod.sandbox->containers.empty();
+  if (!begun || finished(*pod.object) || pod.eviction) return;
+  std::vector<Volume> volumes;
+  if (refresh) {
+    json::value object = *pod.object;
+    if (!pod.sandbox->ip.empty()) json::make_object(object, {"status"})["podIP"] = pod.sandbox->ip;
+    Refresh plan = plan_refresh(environment(object, json::value()));
+    for (const std::string& problem : plan.problems) {
+      events_.record(*pod.object, {true, "FailedMount", problem, ""}, clock_.now());
+    }
+    volumes = std::move(plan.volumes);
+  }
+  std::vector<VolumeLimit> limits;
+  if (measure) limits = volume_limits(*pod.object);
+  if (volumes.empty() && limits.empty()) return;
+  run_job(
+      pod,
+      [uid = pod.uid, volumes = std::move(volumes),
+       limits = std::move(limits)](Runtime& runtime) -> Outcome {
+        const Result<std::string> folder = runtime.pod_folder(uid);
+        if (!folder) return [](Impl&, Pod&) {};
+        std::string problem;
+        for (const Volume& volume : volumes) {
+          const Result<std::string> made = make_volume(*folder, volume, {});
+          if (!made) problem = made.error().message;
+        }
+        return [problem, over = exceeded(*folder, limits)](Impl& agent, Pod& at) {
+          if (!problem.empty()) {
+            agent.log(fmt::format("cannot refresh a volume of pod {}: {}", at.uid, problem));
+          }
+          if (!over || !at.object) return;
+          at.eviction = fmt::format("Usage of EmptyDir volume \"{}\" exceeds the limit \"{}\". ",
+                                    over->volume, over->text);
+          agent.events_.record(*at.object, {true, "Evicted", *at.eviction, ""}, agent.clock_.now());
+        };
+      });
+}
+
+}  // namespace skiff::node
