@@ -16,6 +16,18 @@ const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
 const api::Resource kNodes = {
     .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
 
+const api::Resource kClaims = {
+    .version = "v1", .plural = "persistentvolumeclaims", .kind = "PersistentVolumeClaim"};
+const api::Resource kVolumes = {.version = "v1",
+                                .plural = "persistentvolumes",
+                                .kind = "PersistentVolume",
+                                .namespaced = false};
+const api::Resource kClasses = {.group = "storage.k8s.io",
+                                .version = "v1",
+                                .plural = "storageclasses",
+                                .kind = "StorageClass",
+                                .namespaced = false};
+
 // Free amounts change with every pod that comes or goes; rewriting ten thousand conditions for each
 // would cost more than the placement. A reason that differs only in its numbers is brought up to
 // date for the pods next in line, and not more often than this.
@@ -127,21 +139,43 @@ control::Batch bind(const Placement& gang) {
   return batch;
 }
 
+// Who makes the volume reads the node off the claim; the pod is bound when both are.
+control::Batch select(const Selection& selection) {
+  const json::value& claim = *selection.claim;
+  return {
+      .writes = {{.verb = client::Verb::kMergePatch,
+                  .resource = kClaims,
+                  .ns = std::string(api::ns(claim)),
+                  .name = std::string(api::name(claim)),
+                  .body = json::object{{"metadata",
+                                        {{"annotations",
+                                          {{api::kSelectedNode, json::string(selection.node)}}}}}},
+                  .uid = std::string(api::uid(claim)),
+                  .resource_version = std::string(api::resource_version(claim))}}};
+}
+
 }  // namespace
 
 control::GlobalController make_scheduler() {
   auto books = std::make_shared<Books>();
   return {.name = "skiff-scheduler",
-          .watched = {kPods, kNodes},
+          .watched = {kPods, kNodes, kClaims, kVolumes, kClasses},
           .changed =
               [books](std::size_t which, const Object& before, const Object& after) {
-                which == 0 ? books->pod_changed(before, after) : books->node_changed(before, after);
+                using Change = void (Books::*)(const Object&, const Object&);
+                static constexpr Change kChanges[] = {&Books::pod_changed, &Books::node_changed,
+                                                      &Books::claim_changed, &Books::volume_changed,
+                                                      &Books::class_changed};
+                ((*books).*kChanges[which])(before, after);
               },
           .plan =
               [books](Time now) {
                 const Decisions decisions = schedule(books->snapshot());
                 control::GlobalPlan plan;
                 for (const auto& gang : decisions.gangs) plan.batches.push_back(bind(gang));
+                for (const auto& selection : decisions.selections) {
+                  plan.batches.push_back(select(selection));
+                }
                 for (std::size_t i = 0; i < decisions.waiting.size(); ++i) {
                   const Waiting& waiting = decisions.waiting[i];
                   if (worth_writing(waiting, i, now)) {

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "api/meta.h"
 #include "scheduler/amount.h"
+#include "scheduler/claims.h"
 #include "scheduler/constraints.h"
 
 namespace skiff::scheduler {
@@ -106,13 +108,17 @@ class Round {
     // Within a round free amounts only shrink: what failed once fails again, for the same reason.
     const auto failed = failed_.find(pod->signature);
     if (failed != failed_.end()) return wait(pod, failed->second);
-    Slot* slot = best(*pod);
+    const ClaimsView claims = view_claims(snapshot_, *pod);
+    if (claims.blocked) return wait(pod, blocked(claims));
+    if (claims.coming) return;
+    Slot* slot = best(*pod, claims);
     if (slot == nullptr) {
-      std::string why = explain(*pod);
+      std::string why = explain(*pod, claims);
       failed_.emplace(pod->signature, why);
       return wait(pod, std::move(why));
     }
     take(*pod, *slot, 1);
+    if (!claims.unplaced.empty()) return select(claims, *slot);
     decisions_.gangs.push_back({.bindings = {{.pod = pod, .node = slot->node->name}}});
   }
 
@@ -130,10 +136,14 @@ class Round {
     }
     std::vector<std::pair<PodPtr, Slot*>> tried;
     std::vector<Waiting> left;
+    bool selecting = false;
     for (const PodPtr& pod : unit.pods) {
-      Slot* slot = best(*pod);
+      const ClaimsView claims = view_claims(snapshot_, *pod);
+      if (claims.blocked) return drop(tried, unit, blocked(claims));
+      selecting = selecting || claims.coming || !claims.unplaced.empty();
+      Slot* slot = best(*pod, claims);
       if (slot == nullptr) {
-        left.push_back({.pod = pod, .message = explain(*pod)});
+        left.push_back({.pod = pod, .message = explain(*pod, claims)});
         // Enough to know: the gang cannot be whole any more.
         if (unit.pods.size() - left.size() < needed) break;
         continue;
@@ -146,8 +156,11 @@ class Round {
       const std::string message =
           fmt::format("gang \"{}\" needs room for {} pods at once and {} fit: {}", name, needed,
                       tried.size(), why);
-      for (const auto& [pod, slot] : tried) take(*pod, *slot, -1);
-      return wait_all(unit, message);
+      return drop(tried, unit, message);
+    }
+    if (selecting) {
+      for (const auto& [pod, slot] : tried) select(view_claims(snapshot_, *pod), *slot);
+      return;
     }
     Placement placement;
     for (const auto& [pod, slot] : tried) {
@@ -163,11 +176,31 @@ class Round {
     for (Waiting& waiting : left) decisions_.waiting.push_back(std::move(waiting));
   }
 
-  Slot* best(const Pod& pod) {
+  // A gang that cannot start gives back what it was tried on.
+  void drop(const std::vector<std::pair<PodPtr, Slot*>>& tried, const Unit& unit,
+            const std::string& why) {
+    for (const auto& [pod, slot] : tried) take(*pod, *slot, -1);
+    wait_all(unit, why);
+  }
+
+  // The first pod that wants a claim chooses for all; the others follow when it is bound.
+  void select(const ClaimsView& claims, const Slot& slot) {
+    for (const Object& claim : claims.unplaced) {
+      if (!selected_.insert(std::string(api::uid(*claim))).second) continue;
+      decisions_.selections.push_back({.claim = claim, .node = slot.node->name});
+    }
+  }
+
+  std::string blocked(const ClaimsView& claims) const {
+    return fmt::format("0/{} nodes are available: {}", slots_.size(), *claims.blocked);
+  }
+
+  Slot* best(const Pod& pod, const ClaimsView& claims) {
     Slot* found = nullptr;
     double score = -1;
     for (Slot& slot : slots_) {
       if (lacking(pod, slot.free) || obstacle(pod, *slot.node)) continue;
+      if (volume_obstacle(claims, *slot.node)) continue;
       const double mine = fullness(pod, slot);
       // Equally full: the one with fewer pods, so that pods that ask for nothing spread.
       const bool emptier = found != nullptr && slot.free[kPodCount] > found->free[kPodCount];
@@ -190,14 +223,16 @@ class Round {
   }
 
   // Nodes counted by what keeps the pod away, as kube-scheduler words it, with the numbers.
-  std::string explain(const Pod& pod) const {
+  std::string explain(const Pod& pod, const ClaimsView& claims) const {
     if (slots_.empty()) return "no nodes available to schedule pods";
     std::map<std::string, std::size_t> obstacles;
     std::map<std::size_t, std::pair<std::size_t, const Slot*>> shortages;
     std::optional<std::size_t> impossible;
     bool possible = false;
     for (const Slot& slot : slots_) {
-      if (auto why = obstacle(pod, *slot.node)) {
+      auto why = obstacle(pod, *slot.node);
+      if (!why) why = volume_obstacle(claims, *slot.node);
+      if (why) {
         ++obstacles[*why];
         continue;
       }
@@ -236,6 +271,7 @@ class Round {
   const Snapshot& snapshot_;
   std::vector<Slot> slots_ = {};
   std::unordered_map<std::string, std::string> failed_ = {};
+  std::set<std::string> selected_ = {};  // uids of claims
   Decisions decisions_ = {};
 };
 

@@ -30,8 +30,15 @@ struct Placement {
   std::vector<Object> counted = {};
 };
 
+// A claim whose volume is to be made for this node, before its pod can be bound to it.
+struct Selection {
+  Object claim = {};
+  std::string node = {};
+};
+
 struct Decisions {
   std::vector<Placement> gangs = {};  // each to be bound as one
+  std::vector<Selection> selections = {};
   std::vector<Waiting> waiting = {};  // in the order in which they are tried
 };
 

@@ -53,6 +53,14 @@ std::map<std::string_view, std::int64_t> container_requests(const json::value& c
   return out;
 }
 
+void put(std::map<std::string, Object>& objects, const Object& before, const Object& after) {
+  if (after == nullptr) {
+    objects.erase(std::string(api::name(*before)));
+  } else {
+    objects[std::string(api::name(*after))] = after;
+  }
+}
+
 }  // namespace
 
 std::size_t Books::number(std::string_view resource) {
@@ -146,7 +154,29 @@ void Books::pod_changed(const Object& before, const Object& after) {
   waiting->signature += text_at(pod, {"spec", "nodeSelector"}) + "|" +
                         text_at(pod, {"spec", "tolerations"}) + "|" +
                         text_at(pod, {"spec", "affinity", "nodeAffinity"});
+  waiting->claims = api::claims_of(pod);
+  // Two pods with the same claims have the same volumes to reach.
+  for (const api::ClaimUse& use : waiting->claims) {
+    waiting->signature += "|" + key.ns + "/" + use.claim;
+  }
   snapshot_.pending.emplace(key, std::move(waiting));
+}
+
+void Books::claim_changed(const Object& before, const Object& after) {
+  const control::Key key = control::key_of(after != nullptr ? *after : *before);
+  if (after == nullptr) {
+    snapshot_.claims.erase(key);
+  } else {
+    snapshot_.claims[key] = after;
+  }
+}
+
+void Books::volume_changed(const Object& before, const Object& after) {
+  put(snapshot_.volumes, before, after);
+}
+
+void Books::class_changed(const Object& before, const Object& after) {
+  put(snapshot_.classes, before, after);
 }
 
 void Books::node_changed(const Object& before, const Object& after) {

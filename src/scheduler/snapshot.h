@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/core/claims.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "control/cache.h"
@@ -37,6 +38,7 @@ struct Pod {
   Time created = {};
   std::string gang = {};  // namespace/name; empty: the pod stands alone
   std::size_t gang_min = 0;
+  std::vector<api::ClaimUse> claims = {};
   // Equal for pods that fit on the same nodes.
   std::string signature = {};
 };
@@ -59,12 +61,18 @@ struct Snapshot {
   std::map<control::Key, PodPtr> pending = {};
   // By gang: members that have a node, as they were when last seen.
   std::map<std::string, std::map<control::Key, Object>> placed = {};
+  std::map<control::Key, Object> claims = {};
+  std::map<std::string, Object> volumes = {};
+  std::map<std::string, Object> classes = {};
 };
 
 class Books {
  public:
   void pod_changed(const Object& before, const Object& after);
   void node_changed(const Object& before, const Object& after);
+  void claim_changed(const Object& before, const Object& after);
+  void volume_changed(const Object& before, const Object& after);
+  void class_changed(const Object& before, const Object& after);
   const Snapshot& snapshot() const { return snapshot_; }
 
  private:
