@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/strings.h"
 #include "env/posix/entropy.h"
+#include "features/storage/feature.h"
 #include "node/net/addresses.h"
 #include "node/node_object.h"
 #include "node/pod_logs.h"
@@ -208,6 +209,8 @@ http::Response Platform::status_json() {
   return {.headers = {{"Content-Type", "application/json"}}, .body = json::serialize(out)};
 }
 
+std::string Platform::volumes_folder() const { return folder_.path() + "/volumes"; }
+
 void Platform::start_control() {
   control_client_ = std::make_unique<client::LocalClient>(
       *server_, [this](auto fn) { loop_.post(std::move(fn)); });
@@ -218,7 +221,13 @@ void Platform::start_control() {
     for (const auto* controllers : {&features_.controllers, &features_.embedded_controllers}) {
       for (const control::Controller& controller : *controllers) control_->add(controller);
     }
+    control_->add(storage::make({.folder = volumes_folder()}));
     control_->add(scheduler::make_scheduler());
+    // One that a user changed stays as it is.
+    const auto made = control_client_->write(storage::default_class());
+    if (!made && made.error().code != Code::kAlreadyExists) {
+      log_line("there is no default storage class: " + made.error().message);
+    }
   }
   garbage_watch_ = store_->subscribe_all(store::Horizon::kCommitted, [this] {
     if (!garbage_due_.exchange(true)) loop_.wake();
@@ -297,6 +306,7 @@ void Platform::start_node() {
                          .images_host = options_.images_host,
                          .capacity = capacity,
                          .hidden = {folder_.path()},
+                         .volumes_folder = volumes_folder(),
                          .dns_address = dns_ ? process_.gateway : "",
                          .machine_env = machine_environment(),
                          .tokens = [this](const node::TokenWish& wish) { return pod_token(wish); },

@@ -33,6 +33,13 @@ api::Resource maps_resource() {
 api::Resource secrets_resource() {
   return {.group = "", .version = "v1", .plural = "secrets", .kind = "Secret"};
 }
+api::Resource volumes_resource() {
+  return {.group = "",
+          .version = "v1",
+          .plural = "persistentvolumes",
+          .kind = "PersistentVolume",
+          .namespaced = false};
+}
 api::Resource nodes_resource() {
   return {.group = "", .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
 }
@@ -75,6 +82,7 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
       mappings_mirror_(client, mappings_resource(), [this] { poll_soon(); }),
       maps_mirror_(client, maps_resource(), [this] { poll_soon(); }),
       secrets_mirror_(client, secrets_resource(), [this] { poll_soon(); }),
+      volumes_mirror_(client, volumes_resource(), [this] { poll_soon(); }),
       events_(client, options_.node_name),
       tokens_(options_.tokens, clock),
       records_(std::make_shared<const DnsRecords>()) {
@@ -176,6 +184,11 @@ void Agent::Impl::poll_all() {
       well;
   well = poll(secrets_mirror_,
               [this](const client::Event& event) { source_event(SourceKind::kSecret, event); }) &&
+         well;
+  well = poll(volumes_mirror_,
+              [this](const client::Event& event) {
+                if (event.type != client::EventType::kDeleted) reclaim(event.object);
+              }) &&
          well;
   const bool pods_known = poll(pods_mirror_, [this](const client::Event& event) {
     names_changed();

@@ -34,6 +34,7 @@ struct AgentOptions {
   bool images_host = false;                          // --images=host
   std::map<std::string, std::string> capacity = {};  // --capacity RES=N
   std::vector<std::string> hidden = {};              // folders no pod may see: Skiff's data
+  std::string volumes_folder = {};  // where volumes for claims are made; empty: nowhere
   // Where pods find names; empty: there is no such address, and they get an /etc/hosts instead.
   std::string dns_address = {};
   Variables machine_env = {};  // the environment of this process

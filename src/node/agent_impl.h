@@ -24,6 +24,10 @@
 
 namespace skiff::node {
 
+// What a volume whose claim is gone has before it: its folder removed, or only its object let go.
+enum class Afterlife { kNone, kLetGo, kRemove };
+Afterlife afterlife(const json::value& volume, const std::string& volumes_folder);
+
 class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
  public:
   Impl(client::Client& client, Runtime& runtime, const env::Clock& clock, AgentOptions options);
@@ -101,6 +105,11 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void check_volumes();
   void tend_volumes(Pod& pod);
 
+  // agent_claims.cc
+  void reclaim_volumes();
+  void reclaim(const Object& volume);
+  void let_go(const Object& volume);
+
   // agent_health.cc
   std::map<std::string, Verdict, std::less<>> look_after(Pod& pod);
   void probe(Pod& pod, const json::value& container, ProbeKind kind);
@@ -126,10 +135,12 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Mirror mappings_mirror_;
   Mirror maps_mirror_;     // for their events: who reads a config map asks the server
   Mirror secrets_mirror_;  // likewise
+  Mirror volumes_mirror_;
   std::vector<Object> mappings_ = {};
   PodEvents events_;
   TokenCache tokens_;
   unsigned volume_rounds_ = 0;
+  std::set<std::string, std::less<>> reclaiming_ = {};  // volumes whose folder is being removed
   std::map<std::string, Pod, std::less<>> pods_ = {};
   std::set<std::string, std::less<>> strangers_ = {};  // in the runtime, but bound elsewhere
   std::string node_uid_ = {};

@@ -19,6 +19,25 @@ constexpr int kRoundsMax = 8;
 
 api::Resource pods() { return {.group = "", .version = "v1", .plural = "pods", .kind = "Pod"}; }
 
+api::Resource source_resource(SourceKind kind) {
+  api::Resource out{.group = "", .version = "v1"};
+  switch (kind) {
+    case SourceKind::kConfigMap:
+      out.plural = "configmaps", out.kind = "ConfigMap";
+      break;
+    case SourceKind::kSecret:
+      out.plural = "secrets", out.kind = "Secret";
+      break;
+    case SourceKind::kClaim:
+      out.plural = "persistentvolumeclaims", out.kind = "PersistentVolumeClaim";
+      break;
+    case SourceKind::kVolume:
+      out.plural = "persistentvolumes", out.kind = "PersistentVolume", out.namespaced = false;
+      break;
+  }
+  return out;
+}
+
 const json::value* find_container(const json::value& pod, std::string_view name) {
   for (const std::string_view list : {"initContainers", "containers"}) {
     for (const json::value& container : json::get_array(pod, {"spec", list})) {
@@ -358,12 +377,8 @@ EnvironmentInput Agent::Impl::environment(const json::value& pod, const json::va
           .container = container,
           .lookup =
               [this, ns = std::string(api::ns(pod))](SourceKind kind, std::string_view name) {
-                const bool map = kind == SourceKind::kConfigMap;
-                const api::Resource resource{.group = "",
-                                             .version = "v1",
-                                             .plural = map ? "configmaps" : "secrets",
-                                             .kind = map ? "ConfigMap" : "Secret"};
-                return client_.get(resource, ns, name);
+                const api::Resource resource = source_resource(kind);
+                return client_.get(resource, resource.namespaced ? ns : std::string(), name);
               },
           .tokens = options_.tokens
                         ? TokenSource([this](const TokenWish& wish) { return tokens_.get(wish); })
@@ -372,7 +387,8 @@ EnvironmentInput Agent::Impl::environment(const json::value& pod, const json::va
           .api_host = api_.host,
           .api_port = api_.port,
           .node_cpu_milli = node_.machine.cpus * 1000,
-          .node_memory_bytes = node_.machine.memory_bytes};
+          .node_memory_bytes = node_.machine.memory_bytes,
+          .volumes_folder = options_.volumes_folder};
 }
 
 void Agent::Impl::obstruct(Pod& pod, const std::string& container, const Refusal& refusal) {

@@ -236,6 +236,15 @@ const api::Resource kLeases{
 const api::Resource kSecrets{.group = "", .version = "v1", .plural = "secrets", .kind = "Secret"};
 const api::Resource kMaps{
     .group = "", .version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
+const api::Resource kClaims{.group = "",
+                            .version = "v1",
+                            .plural = "persistentvolumeclaims",
+                            .kind = "PersistentVolumeClaim"};
+const api::Resource kVolumes{.group = "",
+                             .version = "v1",
+                             .plural = "persistentvolumes",
+                             .kind = "PersistentVolume",
+                             .namespaced = false};
 const api::Resource kServices{
     .group = "", .version = "v1", .plural = "services", .kind = "Service"};
 const api::Resource kMappings{.group = "skiff.dev",
@@ -664,6 +673,31 @@ TEST_F(AgentTest, APodWhoseVolumeOutgrowsItsLimitIsEvicted) {
             "Usage of EmptyDir volume \"v\" exceeds the limit \"64Ki\". ");
   EXPECT_TRUE(noted("Evicted"));
   EXPECT_EQ(phase("q"), "Running");
+}
+
+TEST_F(AgentTest, TheFolderOfAReleasedVolumeGoesOnlyWhenItsClaimIsGone) {
+  options_.volumes_folder = folder_ + "/volumes";
+  std::filesystem::create_directories(folder_ + "/volumes/pv/deep");
+  create(kClaims, R"({"metadata":{"name":"c","namespace":"default","uid":"c1"}})");
+  create(kVolumes, R"({"metadata":{"name":"pv","uid":"v1","finalizers":["skiff.dev/volume-folder"],
+      "annotations":{"pv.kubernetes.io/provisioned-by":"skiff.dev/local-path"}},
+      "spec":{"persistentVolumeReclaimPolicy":"Delete","hostPath":{"path":")" +
+                       folder_ + R"(/volumes/pv"},
+      "claimRef":{"namespace":"default","name":"c","uid":"c1"}},"status":{"phase":"Released"}})");
+  start();
+  // When this pod runs, the volume has been looked at.
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/volumes/pv/deep"));
+  remove(kClaims, "c");
+  client::Write touch;
+  touch.verb = client::Verb::kMergePatch;
+  touch.resource = kVolumes;
+  touch.name = "pv";
+  touch.body = parse(R"({"metadata":{"labels":{"a":"b"}}})");
+  ASSERT_TRUE(client_.write(touch));
+  EXPECT_TRUE(eventually([&] { return !client_.get(kVolumes, "", "pv"); }));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/volumes/pv"));
 }
 
 TEST_F(AgentTest, APodOnTheBridgeHasItsOwnNameInItsHosts) {

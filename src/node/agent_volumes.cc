@@ -49,6 +49,7 @@ void Agent::Impl::check_volumes() {
     pod.measure = pod.measure || measure;
     if (refresh || measure) post([key = uid](Impl& agent) { agent.visit(key); });
   }
+  if (refresh) reclaim_volumes();
   post_after(options_.volumes_every, [](Impl& agent) { agent.check_volumes(); });
 }
 

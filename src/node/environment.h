@@ -16,8 +16,9 @@ namespace skiff::node {
 // In order of definition; a name occurs once.
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// A ConfigMap or Secret of the pod's namespace. kNotFound where it does not exist.
-enum class SourceKind { kConfigMap, kSecret };
+// A ConfigMap, Secret or claim of the pod's namespace, or a volume. kNotFound where it does not
+// exist.
+enum class SourceKind { kConfigMap, kSecret, kClaim, kVolume };
 using Lookup = std::function<Result<json::value>(SourceKind kind, std::string_view name)>;
 
 // A token of the pod's service account, for one of its projected volumes.
@@ -44,6 +45,7 @@ struct EnvironmentInput {
   int api_port = 0;
   std::int64_t node_cpu_milli = 0;  // what a container without limits may use
   std::int64_t node_memory_bytes = 0;
+  std::string volumes_folder = {};  // where volumes that were made for claims are
 };
 
 // Errors are sentences for CreateContainerConfigError.

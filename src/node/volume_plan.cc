@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/core/claims.h"
 #include "api/meta.h"
 #include "base/quantity.h"
 #include "base/strings.h"
@@ -162,6 +163,63 @@ std::int64_t memory_size(const EnvironmentInput& input, const json::value& empty
   return bytes;
 }
 
+// What is behind a claim: a folder made for it, or a path of this machine that an administrator
+// made a volume of.
+Result<Volume> plan_claim(const EnvironmentInput& input, const api::ClaimUse& use) {
+  Volume volume{.name = use.volume, .kind = VolumeKind::kHostPath, .read_only = use.read_only};
+  const auto lacks = [&](Code code, std::string_view why) {
+    return fail(code, fmt::format("volume \"{}\": {}", use.volume, why));
+  };
+  const Result<json::value> claim = input.lookup(SourceKind::kClaim, use.claim);
+  if (!claim) {
+    if (claim.error().code != Code::kNotFound) return std::unexpected(claim.error());
+    return lacks(Code::kNotFound, fmt::format("persistentvolumeclaim \"{}\" not found", use.claim));
+  }
+  if (use.claim_template != nullptr && !api::controlled_by(*claim, api::uid(input.pod))) {
+    return lacks(
+        Code::kInvalid,
+        fmt::format("persistentvolumeclaim \"{}\" was not created for this pod", use.claim));
+  }
+  const std::string_view name = json::get_string(*claim, {"spec", "volumeName"});
+  if (!api::bound(*claim)) {
+    return lacks(Code::kNotFound,
+                 fmt::format("persistentvolumeclaim \"{}\" is not bound", use.claim));
+  }
+  const Result<json::value> found = input.lookup(SourceKind::kVolume, name);
+  if (!found) {
+    if (found.error().code != Code::kNotFound) return std::unexpected(found.error());
+    return lacks(Code::kNotFound, fmt::format("persistentvolume \"{}\" not found", name));
+  }
+  if (json::get_string(*found, {"spec", "claimRef", "uid"}) != api::uid(*claim)) {
+    return lacks(Code::kNotFound,
+                 fmt::format("persistentvolume \"{}\" belongs to another claim", name));
+  }
+  if (const auto folder = claim_folder(*found, input.volumes_folder)) {
+    volume.kind = VolumeKind::kClaim;
+    volume.host_path = *folder;
+  } else if (const json::value* host = json::find(*found, {"spec", "hostPath"})) {
+    volume.host_path = json::get_string(*host, {"path"});
+    volume.host_type = json::get_string(*host, {"type"});
+  } else if (const json::value* local = json::find(*found, {"spec", "local"})) {
+    volume.host_path = json::get_string(*local, {"path"});
+    volume.host_type = "Directory";
+  } else {
+    return lacks(
+        Code::kInvalid,
+        fmt::format("persistentvolume \"{}\" is of a type that this node does not support; "
+                    "hostPath and local are",
+                    name));
+  }
+  return volume;
+}
+
+bool made_of_files(const json::value& spec) {
+  for (const std::string_view type : {"configMap", "secret", "downwardAPI", "projected"}) {
+    if (json::find(spec, {type}) != nullptr) return true;
+  }
+  return false;
+}
+
 Result<Volume> plan_volume(const EnvironmentInput& input, const json::value& spec) {
   Volume volume;
   volume.name = json::get_string(spec, {"name"});
@@ -196,6 +254,9 @@ Result<Volume> plan_volume(const EnvironmentInput& input, const json::value& spe
     SKIFF_TRY(add_projected(volume, input, *projected));
     return volume;
   }
+  for (const api::ClaimUse& use : api::claims_of(input.pod)) {
+    if (use.volume == volume.name) return plan_claim(input, use);
+  }
   std::string type = "unknown";
   for (const auto& [key, value] : json::get_object(spec, {})) {
     if (key != "name") type = key;
@@ -203,7 +264,8 @@ Result<Volume> plan_volume(const EnvironmentInput& input, const json::value& spe
   return fail(
       Code::kInvalid,
       fmt::format("volume \"{}\" is of type {}, which this node does not support; emptyDir, "
-                  "hostPath, configMap, secret, downwardAPI and projected are",
+                  "hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim and "
+                  "ephemeral are",
                   volume.name, type));
 }
 
@@ -227,14 +289,28 @@ Result<std::vector<Volume>> plan_volumes(const EnvironmentInput& environment) {
 Refresh plan_refresh(const EnvironmentInput& environment) {
   Refresh out;
   for (const json::value& spec : json::get_array(environment.pod, {"spec", "volumes"})) {
+    if (!made_of_files(spec)) continue;
     Result<Volume> volume = plan_volume(environment, spec);
-    if (!volume) {
-      out.problems.push_back(volume.error().message);
-    } else if (volume->kind == VolumeKind::kFiles) {
+    if (volume) {
       out.volumes.push_back(std::move(*volume));
+    } else {
+      out.problems.push_back(volume.error().message);
     }
   }
   return out;
+}
+
+std::optional<std::string> claim_folder(const json::value& volume,
+                                        const std::string& volumes_folder) {
+  const std::string name(api::name(volume));
+  // A name of "." would be the folder of all volumes.
+  if (volumes_folder.empty() || name.empty() || name.starts_with('.') || name.contains('/')) {
+    return std::nullopt;
+  }
+  if (api::annotation(volume, api::kProvisionedBy) != api::kLocalProvisioner) return std::nullopt;
+  std::string folder = volumes_folder + "/" + name;
+  if (json::get_string(volume, {"spec", "hostPath", "path"}) != folder) return std::nullopt;
+  return folder;
 }
 
 bool made_of(const json::value& pod, SourceKind kind, std::string_view name) {

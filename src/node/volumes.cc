@@ -167,6 +167,17 @@ Result<std::string> make_host_path(const Volume& volume, const std::vector<std::
   return real;
 }
 
+// Made when it is first used, for containers of any user; who uses it later finds it as it was
+// left.
+Result<std::string> make_claim_folder(const std::string& path) {
+  std::error_code error;
+  if (fs::create_directories(path, error) && ::chmod(path.c_str(), 0777) != 0) {
+    return io_error("chmod", path, errno);
+  }
+  if (error) return io_error("create", path, error.value());
+  return shown_path(path, {});
+}
+
 int open_inside(int root, const std::string& path, std::uint64_t flags) {
   open_how how = {};
   how.flags = flags | O_CLOEXEC;
@@ -238,6 +249,7 @@ Result<std::string> shown_path(const std::string& path, const std::vector<std::s
 Result<std::string> make_volume(const std::string& pod_folder, const Volume& volume,
                                 const std::vector<std::string>& hidden) {
   if (volume.kind == VolumeKind::kHostPath) return make_host_path(volume, hidden);
+  if (volume.kind == VolumeKind::kClaim) return make_claim_folder(volume.host_path);
   if (!stays_inside(volume.name) || volume.name.find('/') != std::string::npos) {
     return fail(Code::kInvalid, fmt::format("volume \"{}\": not a usable name", volume.name));
   }
@@ -287,7 +299,8 @@ Result<std::vector<Mount>> container_mounts(const json::value& container,
     }
     Mount made{.source = volume->second.path,
                .target = std::string(json::get_string(mount, {"mountPath"})),
-               .read_only = json::get_bool(mount, {"readOnly"}).value_or(false),
+               .read_only =
+                   volume->second.read_only || json::get_bool(mount, {"readOnly"}).value_or(false),
                .memory_bytes = volume->second.memory_bytes};
     std::string sub(json::get_string(mount, {"subPath"}));
     if (const std::string_view text = json::get_string(mount, {"subPathExpr"}); !text.empty()) {

@@ -24,21 +24,23 @@ struct VolumeFile {
   int mode = 0644;
 };
 
-enum class VolumeKind { kEmptyDir, kMemory, kFiles, kHostPath };
+enum class VolumeKind { kEmptyDir, kMemory, kFiles, kHostPath, kClaim };
 
 struct Volume {
   std::string name = {};
   VolumeKind kind = VolumeKind::kEmptyDir;
   std::vector<VolumeFile> files = {};  // kFiles
-  std::string host_path = {};          // kHostPath
+  std::string host_path = {};          // kHostPath, kClaim
   std::string host_type = {};          // Directory, DirectoryOrCreate, File, FileOrCreate or empty
   std::int64_t memory_bytes = 0;       // kMemory
+  bool read_only = false;              // for every container
 };
 
 // Where a volume is, for those who mount it.
 struct Place {
   std::string path = {};
   std::optional<std::int64_t> memory_bytes = {};  // as in Mount
+  bool read_only = false;
 };
 
 // Why volumes cannot be had: kNotFound while something they refer to is missing (try again),
@@ -53,6 +55,11 @@ struct Refresh {
   std::vector<std::string> problems = {};
 };
 Refresh plan_refresh(const EnvironmentInput& environment);
+
+// The folder of a PersistentVolume that was made for a claim under `volumes_folder`; nothing for
+// any other, whatever path it names.
+std::optional<std::string> claim_folder(const json::value& volume,
+                                        const std::string& volumes_folder);
 
 // Whether a volume of the pod is made of this config map or secret.
 bool made_of(const json::value& pod, SourceKind kind, std::string_view name);
