@@ -16,6 +16,11 @@ Object at(const Map& map, const Key& key) {
   return found == map.end() ? nullptr : found->second;
 }
 
+bool exclusive(const json::value& claim) {
+  const json::array& modes = json::get_array(claim, {"spec", "accessModes"});
+  return std::ranges::find(modes, json::value("ReadWriteOncePod")) != modes.end();
+}
+
 void view_claim(const Snapshot& snapshot, const Pod& pod, const api::ClaimUse& use,
                 ClaimsView& view) {
   const Object claim = at(snapshot.claims, control::Key{pod.key.ns, use.claim});
@@ -28,6 +33,7 @@ void view_claim(const Snapshot& snapshot, const Pod& pod, const api::ClaimUse& u
                              use.claim);
     return;
   }
+  if (exclusive(*claim)) view.exclusive.push_back({pod.key.ns, use.claim});
   const std::string volume_name(json::get_string(*claim, {"spec", "volumeName"}));
   const Object volume = at(snapshot.volumes, volume_name);
   if (json::get_string(*claim, {"status", "phase"}) == "Lost") {
@@ -39,6 +45,8 @@ void view_claim(const Snapshot& snapshot, const Pod& pod, const api::ClaimUse& u
   } else if (use.claim_template != nullptr && !api::controlled_by(*claim, api::uid(*pod.object))) {
     view.blocked = fmt::format("PVC {}/{} was not created for pod {}/{} (pod is not owner)",
                                pod.key.ns, use.claim, pod.key.ns, pod.key.name);
+  } else if (exclusive(*claim) && snapshot.claim_users.contains({pod.key.ns, use.claim})) {
+    view.blocked = std::string(kExclusiveConflict);
   } else if (api::bound(*claim)) {
     // Bound to a volume that this cache has yet to see: a moment's matter.
     if (volume == nullptr) {

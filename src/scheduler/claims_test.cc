@@ -166,6 +166,25 @@ TEST_F(ClaimsTest, WithoutAProvisionerTheWaitIsTold) {
             "0/2 nodes are available: node(s) didn't find available persistent volumes to bind");
 }
 
+TEST_F(ClaimsTest, AClaimForOnePodIsHadByOnePodAtATime) {
+  claim("c", "later");
+  change(kClaims, "c", R"({"spec":{"accessModes":["ReadWriteOncePod"]}})");
+  make(kVolumes, R"({"metadata":{"name":"pv"},"spec":{}})");
+  bind("c", "pv");
+  pod("a", "c");
+  pod("b", "c");
+  settle();
+  const bool first = !node_of("a").empty();
+  const std::string has = first ? "a" : "b";
+  const std::string waits = first ? "b" : "a";
+  EXPECT_NE(node_of(has), "");
+  EXPECT_EQ(node_of(waits), "");
+  EXPECT_EQ(why(waits), "0/2 nodes are available: " + std::string(kExclusiveConflict));
+  change(kPods, has, R"({"status":{"phase":"Succeeded"}})");
+  settle();
+  EXPECT_NE(node_of(waits), "");
+}
+
 TEST_F(ClaimsTest, AGangStartsWhenAllItsVolumesAreThere) {
   const std::string gang = R"(,"annotations":{"scheduling.skiff.dev/gang":"g",
                                "scheduling.skiff.dev/gang-min":"2"})";

@@ -108,7 +108,7 @@ class Round {
     // Within a round free amounts only shrink: what failed once fails again, for the same reason.
     const auto failed = failed_.find(pod->signature);
     if (failed != failed_.end()) return wait(pod, failed->second);
-    const ClaimsView claims = view_claims(snapshot_, *pod);
+    const ClaimsView claims = view(*pod);
     if (claims.blocked) return wait(pod, blocked(claims));
     if (claims.coming) return;
     Slot* slot = best(*pod, claims);
@@ -118,6 +118,7 @@ class Round {
       return wait(pod, std::move(why));
     }
     take(*pod, *slot, 1);
+    exclusive_.insert(claims.exclusive.begin(), claims.exclusive.end());
     if (!claims.unplaced.empty()) return select(claims, *slot);
     decisions_.gangs.push_back({.bindings = {{.pod = pod, .node = slot->node->name}}});
   }
@@ -138,7 +139,7 @@ class Round {
     std::vector<Waiting> left;
     bool selecting = false;
     for (const PodPtr& pod : unit.pods) {
-      const ClaimsView claims = view_claims(snapshot_, *pod);
+      const ClaimsView claims = view(*pod);
       if (claims.blocked) return drop(tried, unit, blocked(claims));
       selecting = selecting || claims.coming || !claims.unplaced.empty();
       Slot* slot = best(*pod, claims);
@@ -149,6 +150,7 @@ class Round {
         continue;
       }
       take(*pod, *slot, 1);
+      exclusive_.insert(claims.exclusive.begin(), claims.exclusive.end());
       tried.emplace_back(pod, slot);
     }
     if (tried.size() < needed || tried.empty()) {
@@ -189,6 +191,14 @@ class Round {
       if (!selected_.insert(std::string(api::uid(*claim))).second) continue;
       decisions_.selections.push_back({.claim = claim, .node = slot.node->name});
     }
+  }
+
+  ClaimsView view(const Pod& pod) const {
+    ClaimsView out = view_claims(snapshot_, pod);
+    for (const control::Key& claim : out.exclusive) {
+      if (exclusive_.contains(claim)) out.blocked = std::string(kExclusiveConflict);
+    }
+    return out;
   }
 
   std::string blocked(const ClaimsView& claims) const {
@@ -271,7 +281,8 @@ class Round {
   const Snapshot& snapshot_;
   std::vector<Slot> slots_ = {};
   std::unordered_map<std::string, std::string> failed_ = {};
-  std::set<std::string> selected_ = {};  // uids of claims
+  std::set<std::string> selected_ = {};    // uids of claims
+  std::set<control::Key> exclusive_ = {};  // claims that a pod of this round has to itself
   Decisions decisions_ = {};
 };
 

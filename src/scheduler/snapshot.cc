@@ -109,6 +109,11 @@ void Books::hold(const control::Key& key, const Held& held, int sign) {
     if (members.empty()) snapshot_.placed.erase(held.gang);
   }
   if (held.node.empty()) return;
+  for (const control::Key& claim : held.claims) {
+    std::size_t& users = snapshot_.claim_users[claim];
+    users = sign > 0 ? users + 1 : users - 1;
+    if (users == 0) snapshot_.claim_users.erase(claim);
+  }
   Amounts& used = snapshot_.used[held.node];
   used.resize(std::max(used.size(), snapshot_.resources.size()));
   for (const auto& [resource, milli] : held.requests) used[resource] += sign * milli;
@@ -129,6 +134,9 @@ void Books::pod_changed(const Object& before, const Object& after) {
     if (!finished(pod)) {
       held.node = node;
       held.requests = requests_of(pod);
+      for (const api::ClaimUse& use : api::claims_of(pod)) {
+        held.claims.push_back({key.ns, use.claim});
+      }
     }
     // A member on its way out has given up its place: its successor must come with the others.
     if (!api::deleting(pod)) held.gang = gang_of(pod);

@@ -62,6 +62,7 @@ struct Snapshot {
   // By gang: members that have a node, as they were when last seen.
   std::map<std::string, std::map<control::Key, Object>> placed = {};
   std::map<control::Key, Object> claims = {};
+  std::map<control::Key, std::size_t> claim_users = {};  // pods that run with a claim
   std::map<std::string, Object> volumes = {};
   std::map<std::string, Object> classes = {};
 };
@@ -80,6 +81,7 @@ class Books {
   struct Held {
     std::string node = {};  // empty: finished, holds no resources any more
     Requests requests = {};
+    std::vector<control::Key> claims = {};
     std::string gang = {};
     Object member = {};  // of that gang
   };
