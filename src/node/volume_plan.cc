@@ -308,9 +308,9 @@ std::optional<std::string> claim_folder(const json::value& volume,
     return std::nullopt;
   }
   if (api::annotation(volume, api::kProvisionedBy) != api::kLocalProvisioner) return std::nullopt;
-  std::string folder = volumes_folder + "/" + name;
-  if (json::get_string(volume, {"spec", "hostPath", "path"}) != folder) return std::nullopt;
-  return folder;
+  const std::string_view path = json::get_string(volume, {"spec", "hostPath", "path"});
+  if (!path.ends_with("/volumes/" + name)) return std::nullopt;
+  return volumes_folder + "/" + name;
 }
 
 bool made_of(const json::value& pod, SourceKind kind, std::string_view name) {

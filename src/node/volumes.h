@@ -56,8 +56,8 @@ struct Refresh {
 };
 Refresh plan_refresh(const EnvironmentInput& environment);
 
-// The folder of a PersistentVolume that was made for a claim under `volumes_folder`; nothing for
-// any other, whatever path it names.
+// The folder of a PersistentVolume that was made for a claim, in `volumes_folder` also where the
+// data directory has moved since; nothing for any other volume, whatever path it names.
 std::optional<std::string> claim_folder(const json::value& volume,
                                         const std::string& volumes_folder);
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from skiff import wait_for
+from skiff import Skiff, wait_for
 
 
 def pod(name, script, volumes, mounts, **spec):
@@ -150,3 +150,47 @@ def test_memory_is_bounded_and_disk_beyond_its_limit_evicts(skiff):
     assert status["reason"] == "Evicted"
     assert status["message"] == 'Usage of EmptyDir volume "disk" exceeds the limit "1Mi". '
     skiff.kubectl("delete", "pod/memory", "pod/greedy")
+
+
+@needs_root
+def test_a_claim_grows_where_its_class_allows_it(skiff):
+    apply(skiff, claim("growing"), pod("grower", "true", [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "growing"}}], AT_DATA))
+    wait_for(lambda: phase(skiff, "grower") == "Succeeded")
+    skiff.kubectl("patch", "pvc", "growing", "-p", '{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}')
+    wait_for(lambda: get(skiff, "pvc", "growing")["status"]["capacity"] == {"storage": "2Gi"})
+    skiff.kubectl("delete", "pod/grower", "pvc/growing")
+
+
+@needs_root
+def test_volumes_outlive_skiff_and_nothing_outlives_their_namespace():
+    skiff = Skiff("--images=host")
+    skiff.start()
+    try:
+        skiff.kubectl("create", "namespace", "team")
+        skiff.kubectl("create", "-n", "team", "configmap", "map", "--from-literal=colour=red")
+        volumes = [*USES, {"name": "mem", "emptyDir": {"medium": "Memory"}}, {"name": "map", "configMap": {"name": "map"}}]
+        mounts = [*AT_DATA, {"name": "mem", "mountPath": "/mem"}, {"name": "map", "mountPath": "/map"}]
+        script = ("echo disk > /data/f; echo memory > /mem/f;"
+                  " while true; do echo $(cat /data/f) $(cat /mem/f) $(cat /map/colour); sleep 0.1; done")
+        for value in (claim("data"), pod("keeper", script, volumes, mounts)):
+            skiff.kubectl("apply", "-n", "team", "-f", "-", stdin=json.dumps(value))
+
+        def says(line):
+            wait_for(lambda: line in skiff.kubectl("logs", "-n", "team", "keeper", "--tail=1", check=False).stdout)
+        says("disk memory red")
+        folders = os.listdir(os.path.join(skiff.data, "volumes"))
+        assert len(folders) == 1
+        skiff.kill()
+        skiff.start()
+        skiff.kubectl("patch", "-n", "team", "configmap", "map", "-p", '{"data":{"colour":"blue"}}')
+        says("disk memory blue")
+        assert skiff.pod("keeper", "team")["status"]["containerStatuses"][0]["restartCount"] == 0
+
+        skiff.kubectl("delete", "namespace", "team", timeout=120)
+        wait_for(lambda: not os.listdir(os.path.join(skiff.data, "volumes")))
+        wait_for(lambda: not json.loads(skiff.kubectl("get", "pv", "-o", "json").stdout)["items"])
+        with open("/proc/self/mountinfo") as mounted:
+            assert skiff.data not in mounted.read()
+    finally:
+        skiff.stop()

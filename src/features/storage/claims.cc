@@ -78,9 +78,26 @@ class Claims {
                   "Bound claim has lost its PersistentVolume. Data on the volume is lost!");
     }
     const bool free = json::find(*volume, {"spec", "claimRef"}) == nullptr;
-    if (free || claimed_by(*volume, *claim)) return bind(claim, volume, {});
+    if (free || claimed_by(*volume, *claim)) {
+      return wants_growth(*claim, *volume) ? grow(claim, volume) : bind(claim, volume, {});
+    }
     lose(claim, "ClaimMisbound",
          "Two claims are bound to the same volume, this one is bound incorrectly");
+  }
+
+  // A folder has room for what its disk has room for: to grow is to say so. The server has seen to
+  // it that the class allows it; the claim's status follows the volume.
+  static bool wants_growth(const json::value& claim, const json::value& volume) {
+    return api::annotation(volume, api::kProvisionedBy) == api::kLocalProvisioner &&
+           capacity(volume) < requested(claim) && !api::deleting(volume);
+  }
+
+  void grow(const Object& claim, const Object& volume) {
+    json::object room{{"storage", json::string(requested(*claim).text())}};
+    plan_.batches.push_back(
+        {.writes = {patch(volume_resource(), *volume,
+                          json::object{{"spec", {{"capacity", std::move(room)}}}})},
+         .notes = {{claim, {false, "VolumeResizeSuccessful", "Resize volume succeeded"}}}});
   }
 
   // The claim names its volume itself.

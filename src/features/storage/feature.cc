@@ -61,6 +61,7 @@ client::Write default_class() {
                      {"annotations", {{"storageclass.kubernetes.io/is-default-class", "true"}}}}},
                    {"provisioner", json::string(api::kLocalProvisioner)},
                    {"reclaimPolicy", "Delete"},
+                   {"allowVolumeExpansion", true},
                    {"volumeBindingMode", "WaitForFirstConsumer"}};
   return write;
 }

@@ -160,6 +160,28 @@ TEST(Storage, AClassThatBindsAtOnceNeedsNoPod) {
   EXPECT_EQ(json::find(cluster.get(volume_resource(), name), {"spec", "nodeAffinity"}), nullptr);
 }
 
+TEST(Storage, AClaimThatAsksForMoreGetsIt) {
+  Cluster cluster;
+  cluster.claim("c", R"(,"storageClassName":"now")");
+  cluster.settle();
+  cluster.change(claim_resource(), "c", R"({"spec":{"resources":{"requests":{"storage":"3Gi"}}}})");
+  cluster.settle();
+  const json::value claim = cluster.get(claim_resource(), "c");
+  EXPECT_EQ(json::get_string(claim, {"status", "capacity", "storage"}), "3Gi");
+  const std::string name(json::get_string(claim, {"spec", "volumeName"}));
+  EXPECT_EQ(json::get_string(cluster.get(volume_resource(), name), {"spec", "capacity", "storage"}),
+            "3Gi");
+  // A volume made by hand is as large as its maker says.
+  cluster.volume("v", "1Gi");
+  cluster.settle();
+  cluster.claim("d", R"(,"storageClassName":"")");
+  cluster.settle();
+  cluster.change(claim_resource(), "d", R"({"spec":{"resources":{"requests":{"storage":"3Gi"}}}})");
+  cluster.settle();
+  EXPECT_EQ(json::get_string(cluster.get(claim_resource(), "d"), {"status", "capacity", "storage"}),
+            "1Gi");
+}
+
 TEST(Storage, TheSmallestFreeVolumeThatWillDoIsTaken) {
   Cluster cluster;
   cluster.volume("small", "1Gi");
