@@ -13,6 +13,7 @@
 
 #include "api/meta.h"
 #include "env/posix/clock.h"
+#include "env/sim/clock.h"
 #include "node/fake_runtime.h"
 #include "node/node_object.h"
 
@@ -553,6 +554,18 @@ TEST_F(AgentTest, AnUnmappedImageWaitsWithTheRemediesUntilItIsMapped) {
   EXPECT_NE(message.find("skiff up --images=host"), std::string::npos) << message;
   create(kMappings, R"({"metadata":{"name":"m"},"spec":{"pattern":"img","host":true}})");
   EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+}
+
+TEST_F(AgentTest, WhatAPodWaitsForStartsItWhenItComes) {
+  // While time stands still nothing is tried again for its own sake.
+  const env::sim::Clock still;
+  agent_ = std::make_unique<Agent>(client_, *runtime_, still, options_);
+  agent_->start();
+  create_pod("p", "u1", R"(,"volumes":[{"name":"v","secret":{"secretName":"s"}}])");
+  EXPECT_TRUE(eventually([&] { return noted("FailedMount"); }));
+  create(kSecrets, R"({"metadata":{"name":"s","namespace":"default"},"data":{}})");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  agent_.reset();  // before its clock
 }
 
 TEST_F(AgentTest, AMissingSecretIsWaitedFor) {

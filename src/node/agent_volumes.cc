@@ -22,6 +22,13 @@ bool told_differently(const json::value& before, const json::value& after) {
   return false;
 }
 
+bool forget_missing(std::map<std::string, Obstacle, std::less<>>& obstacles) {
+  return std::erase_if(obstacles, [](const auto& entry) {
+           return entry.second.reason == "ContainerCreating" ||
+                  entry.second.reason == "CreateContainerConfigError";
+         }) > 0;
+}
+
 }  // namespace
 
 // Labels and annotations are the part of a pod that its own files may show.
@@ -34,9 +41,12 @@ void Agent::Impl::source_event(SourceKind kind, const client::Event& event) {
   const std::string_view ns = api::ns(*event.object);
   const std::string_view name = api::name(*event.object);
   for (auto& [uid, pod] : pods_) {
-    if (!pod.object || api::ns(*pod.object) != ns || !made_of(*pod.object, kind, name)) continue;
-    pod.refresh = true;
-    post([key = uid](Impl& agent) { agent.visit(key); });
+    if (!pod.object || api::ns(*pod.object) != ns) continue;
+    // It may be the one that a container could not start without.
+    const bool awaited = event.type != client::EventType::kDeleted && forget_missing(pod.obstacles);
+    const bool part = made_of(*pod.object, kind, name);
+    pod.refresh = pod.refresh || part;
+    if (awaited || part) post([key = uid](Impl& agent) { agent.visit(key); });
   }
 }
 
