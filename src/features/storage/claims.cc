@@ -13,6 +13,7 @@ namespace skiff::storage {
 namespace {
 
 constexpr std::string_view kBoundByController = "pv.kubernetes.io/bound-by-controller";
+constexpr std::string_view kDefaultClass = "storageclass.kubernetes.io/is-default-class";
 constexpr std::string_view kProtection = "kubernetes.io/pvc-protection";
 
 json::object claim_reference(const json::value& claim) {
@@ -127,6 +128,14 @@ class Claims {
       return bind(claim, volume, {});
     }
     if (waits) return tell_waiting(claim);
+    if (const Object fallback = default_class_for(*claim)) {
+      plan_.batches.push_back(
+          {.writes = {
+               patch(claim_resource(), *claim,
+                     json::object{
+                         {"spec", {{"storageClassName", json::string(api::name(*fallback))}}}})}});
+      return;
+    }
     if (class_name.empty()) {
       return tell(claim, false, "FailedBinding",
                   "no persistent volumes available for this claim and no storage class is set");
@@ -145,6 +154,20 @@ class Claims {
                      "or manually by the system administrator. If volume creation is delayed, "
                      "please verify that the provisioner is running and correctly registered.",
                      provisioner));
+  }
+
+  // A claim that chose no class gets the default one, also where that was made after it. "" is a
+  // choice. The newest wins, as on the server.
+  Object default_class_for(const json::value& claim) const {
+    const json::value* given = json::find(claim, {"spec", "storageClassName"});
+    if ((given != nullptr && !given->is_null()) || !api::storage_class(claim).empty())
+      return nullptr;
+    Object best;
+    for (const auto& [name, candidate] : world_.classes) {
+      if (api::annotation(*candidate, kDefaultClass) != "true") continue;
+      if (best == nullptr || api::created_at(*candidate) > api::created_at(*best)) best = candidate;
+    }
+    return best;
   }
 
   void tell_waiting(const Object& claim) {

@@ -160,6 +160,15 @@ TEST(Storage, AClassThatBindsAtOnceNeedsNoPod) {
   EXPECT_EQ(json::find(cluster.get(volume_resource(), name), {"spec", "nodeAffinity"}), nullptr);
 }
 
+TEST(Storage, AClaimThatIsOlderThanTheDefaultClassGetsIt) {
+  Cluster cluster;
+  cluster.claim("older", "");
+  cluster.claim("chose-none", R"(,"storageClassName":"")");
+  cluster.settle();
+  EXPECT_EQ(api::storage_class(cluster.get(claim_resource(), "older")), "standard");
+  EXPECT_EQ(api::storage_class(cluster.get(claim_resource(), "chose-none")), "");
+}
+
 TEST(Storage, AClaimThatAsksForMoreGetsIt) {
   Cluster cluster;
   cluster.claim("c", R"(,"storageClassName":"now")");
