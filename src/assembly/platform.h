@@ -52,10 +52,10 @@ class Platform {
   void make_server(AskToStop ask_to_stop);
   Result<void> listen();
   void start_control();
-  std::string volumes_folder() const;
   void start_node();
   Result<std::string> pod_token(const node::TokenWish& wish);
   std::map<std::string, Duration, std::less<>> graces();  // by pod uid
+  std::string volumes_folder() const;                     // of claims
   http::Response status_json();
   Duration turn();
 

@@ -27,6 +27,8 @@ namespace skiff::node {
 // What a volume whose claim is gone has before it: its folder removed, or only its object let go.
 enum class Afterlife { kNone, kLetGo, kRemove };
 Afterlife afterlife(const json::value& volume, const std::string& volumes_folder);
+// Where a source is found in the API.
+api::Resource source_resource(SourceKind kind);
 
 class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
  public:
@@ -48,6 +50,9 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
     bool changed = false;  // the runtime told of a change meanwhile
     bool safe = false;     // its binding is on disk: programs may start
     bool safe_asked = false;
+    bool refresh = false;  // what its volumes are made of may have changed
+    bool measure = false;  // its volumes may have outgrown their limits
+    std::optional<std::string> eviction = {};
     std::optional<SandboxRecord> sandbox = {};
     std::map<std::string, Obstacle, std::less<>> obstacles = {};
     std::optional<Obstacle> sandbox_obstacle = {};
@@ -55,9 +60,6 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
     PodMemory memory = {};
     std::map<std::string, RunHealth, std::less<>> health = {};  // running containers with probes
     Mailbox::When wake = Mailbox::When::max();
-    bool refresh = false;  // what its volumes are made of may have changed
-    bool measure = false;  // its volumes may have outgrown their limits
-    std::optional<std::string> eviction = {};
   };
   // What a worker found, to be applied on the agent's thread.
   using Outcome = std::function<void(Impl&, Pod&)>;
@@ -75,6 +77,17 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void names_changed();
   void rebuild_names();
   void log(std::string text) const;
+
+  // agent_volumes.cc
+  void take_object(Pod& pod, Object object);
+  void source_event(SourceKind kind, const client::Event& event);
+  void check_volumes();
+  void tend_volumes(Pod& pod);
+
+  // agent_claims.cc
+  void reclaim_volumes();
+  void reclaim(const Object& volume);
+  void let_go(const Object& volume);
 
   // agent_pods.cc
   void pod_event(const client::Event& event);
@@ -98,17 +111,6 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void publish_running(const std::string& uid);
   void wake_pod(Pod& pod, Duration wait);
   EnvironmentInput environment(const json::value& pod, const json::value& container);
-
-  // agent_volumes.cc
-  void take_object(Pod& pod, Object object);
-  void source_event(SourceKind kind, const client::Event& event);
-  void check_volumes();
-  void tend_volumes(Pod& pod);
-
-  // agent_claims.cc
-  void reclaim_volumes();
-  void reclaim(const Object& volume);
-  void let_go(const Object& volume);
 
   // agent_health.cc
   std::map<std::string, Verdict, std::less<>> look_after(Pod& pod);

@@ -19,25 +19,6 @@ constexpr int kRoundsMax = 8;
 
 api::Resource pods() { return {.group = "", .version = "v1", .plural = "pods", .kind = "Pod"}; }
 
-api::Resource source_resource(SourceKind kind) {
-  api::Resource out{.group = "", .version = "v1"};
-  switch (kind) {
-    case SourceKind::kConfigMap:
-      out.plural = "configmaps", out.kind = "ConfigMap";
-      break;
-    case SourceKind::kSecret:
-      out.plural = "secrets", out.kind = "Secret";
-      break;
-    case SourceKind::kClaim:
-      out.plural = "persistentvolumeclaims", out.kind = "PersistentVolumeClaim";
-      break;
-    case SourceKind::kVolume:
-      out.plural = "persistentvolumes", out.kind = "PersistentVolume", out.namespaced = false;
-      break;
-  }
-  return out;
-}
-
 const json::value* find_container(const json::value& pod, std::string_view name) {
   for (const std::string_view list : {"initContainers", "containers"}) {
     for (const json::value& container : json::get_array(pod, {"spec", list})) {
@@ -205,10 +186,10 @@ void Agent::Impl::visit(const std::string& uid) {
                  .sandbox = pod.sandbox,
                  .obstacles = pod.obstacles,
                  .sandbox_obstacle = pod.sandbox_obstacle,
+                 .eviction = pod.eviction,
                  .memory = pod.memory,
                  .health = look_after(pod),
-                 .host_ip = options_.node_address,
-                 .eviction = pod.eviction};
+                 .host_ip = options_.node_address};
     PodActions actions = plan_pod(view, clock_.now());
     const std::vector<PodActions::Start> starts = actions.start;
     act(pod, std::move(actions));

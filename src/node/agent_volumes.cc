@@ -31,6 +31,25 @@ bool forget_missing(std::map<std::string, Obstacle, std::less<>>& obstacles) {
 
 }  // namespace
 
+api::Resource source_resource(SourceKind kind) {
+  api::Resource out{.group = "", .version = "v1"};
+  switch (kind) {
+    case SourceKind::kConfigMap:
+      out.plural = "configmaps", out.kind = "ConfigMap";
+      break;
+    case SourceKind::kSecret:
+      out.plural = "secrets", out.kind = "Secret";
+      break;
+    case SourceKind::kClaim:
+      out.plural = "persistentvolumeclaims", out.kind = "PersistentVolumeClaim";
+      break;
+    case SourceKind::kVolume:
+      out.plural = "persistentvolumes", out.kind = "PersistentVolume", out.namespaced = false;
+      break;
+  }
+  return out;
+}
+
 // Labels and annotations are the part of a pod that its own files may show.
 void Agent::Impl::take_object(Pod& pod, Object object) {
   if (pod.object && told_differently(*pod.object, *object)) pod.refresh = true;

@@ -46,10 +46,10 @@ struct PodView {
   std::optional<SandboxRecord> sandbox = {};                    // nothing: the runtime has none
   std::map<std::string, Obstacle, std::less<>> obstacles = {};  // by container
   std::optional<Obstacle> sandbox_obstacle = {};
+  std::optional<std::string> eviction = {};  // why the pod must leave this node
   PodMemory memory = {};
   std::map<std::string, Verdict, std::less<>> health = {};  // of containers with probes
   std::string host_ip = {};
-  std::optional<std::string> eviction = {};  // why the pod must leave this node
 };
 
 struct PodNote {
