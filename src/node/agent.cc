@@ -122,6 +122,7 @@ void Agent::Impl::stop() {
   mailbox_.close();
   jobs_.close();
   probers_.stop();
+  hookers_.stop();
   thread_.join();
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();

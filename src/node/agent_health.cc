@@ -11,18 +11,21 @@ namespace {
 // Probes that learnt nothing are repeated at once, as kubelet does, before that is told.
 constexpr int kTries = 3;
 
-// What the API already says about this very run, perhaps in the words of an earlier Skiff.
-KnownHealth known_health(const json::value& pod, std::string_view container, int attempt) {
+const json::value* status_of(const json::value& pod, std::string_view container) {
   for (const std::string_view list : {"initContainerStatuses", "containerStatuses"}) {
     for (const json::value& status : json::get_array(pod, {"status", list})) {
-      if (json::get_string(status, {"name"}) != container) continue;
-      if (json::get_int(status, {"restartCount"}) != attempt) return {};
-      if (json::find(status, {"state", "running"}) == nullptr) return {};
-      return {.started = json::get_bool(status, {"started"}).value_or(false),
-              .ready = json::get_bool(status, {"ready"}).value_or(false)};
+      if (json::get_string(status, {"name"}) == container) return &status;
     }
   }
-  return {};
+  return nullptr;
+}
+
+// What the API already says about this very run, perhaps in the words of an earlier Skiff.
+KnownHealth known_health(const json::value* status, int attempt) {
+  if (status == nullptr || json::get_int(*status, {"restartCount"}) != attempt) return {};
+  if (json::find(*status, {"state", "running"}) == nullptr) return {};
+  return {.started = json::get_bool(*status, {"started"}).value_or(false),
+          .ready = json::get_bool(*status, {"ready"}).value_or(false)};
 }
 
 bool has_probes(const json::value& container) {
@@ -49,10 +52,12 @@ std::map<std::string, Verdict, std::less<>> Agent::Impl::look_after(Pod& pod) {
       const std::string name(json::get_string(container, {"name"}));
       for (const ContainerRecord& record : pod.sandbox->containers) {
         if (record.name != name || record.state != ContainerState::kRunning) continue;
+        const json::value* status = status_of(*pod.object, name);
+        if (start_hook(container, status, record.attempt, pod.hooks) != StartHook::kNone) continue;
         RunHealth& run = pod.health[name];
         if (run.attempt != record.attempt) {
           run = begin_run(container, record.attempt, record.started_at,
-                          known_health(*pod.object, name, record.attempt), now);
+                          known_health(status, record.attempt), now);
         }
         const ProbeRound round = probes_due(run, api::deleting(*pod.object), now);
         for (const ProbeKind kind : round.due) {

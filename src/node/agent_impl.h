@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "node/agent.h"
 #include "node/container_setup.h"
 #include "node/health/crew.h"
+#include "node/health/hook.h"
 #include "node/health/probe.h"
 #include "node/mailbox.h"
 #include "node/mirror.h"
@@ -59,6 +61,9 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
     int sandbox_failures = 0;
     PodMemory memory = {};
     std::map<std::string, RunHealth, std::less<>> health = {};  // running containers with probes
+    // Of running containers; each can be given up.
+    HookRuns hooks = {};
+    std::map<std::pair<std::string, HookKind>, std::stop_source> hook_stops = {};
     Mailbox::When wake = Mailbox::When::max();
   };
   // What a worker found, to be applied on the agent's thread.
@@ -118,6 +123,11 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void probed(const std::string& uid, const std::string& container, ProbeKind kind, int attempt,
               Time began, const ProbeAnswer& answer);
 
+  // agent_hooks.cc
+  void begin_hook(Pod& pod, const PodActions::Hook& hook);
+  void hooked(const std::string& uid, const PodActions::Hook& hook, bool well);
+  void give_up_hooks(Pod& pod);  // those whose container has ended
+
   client::Client& client_;
   Runtime& runtime_;
   const env::Clock& clock_;
@@ -127,6 +137,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Mailbox mailbox_ = {};
   Mailbox jobs_ = {};
   Crew probers_{64};
+  Crew hookers_{64};  // hooks may take minutes: probes do not wait behind them
   std::thread thread_ = {};
   std::vector<std::thread> workers_ = {};
   std::atomic_bool poll_posted_ = false;  // outlives the mirrors, whose watches set it

@@ -19,15 +19,6 @@ constexpr int kRoundsMax = 8;
 
 api::Resource pods() { return {.group = "", .version = "v1", .plural = "pods", .kind = "Pod"}; }
 
-const json::value* find_container(const json::value& pod, std::string_view name) {
-  for (const std::string_view list : {"initContainers", "containers"}) {
-    for (const json::value& container : json::get_array(pod, {"spec", list})) {
-      if (json::get_string(container, {"name"}) == name) return &container;
-    }
-  }
-  return nullptr;
-}
-
 // What a plan depends on and the agent itself never writes.
 bool changed_by_others(const json::value& before, const json::value& after) {
   const auto deletion = [](const json::value& pod) {
@@ -182,6 +173,7 @@ void Agent::Impl::visit(const std::string& uid) {
     return;
   }
   for (int round = 0; round < kRoundsMax && !pod.busy && !pod.gone; ++round) {
+    give_up_hooks(pod);
     PodView view{.pod = pod.object,
                  .sandbox = pod.sandbox,
                  .obstacles = pod.obstacles,
@@ -189,6 +181,7 @@ void Agent::Impl::visit(const std::string& uid) {
                  .eviction = pod.eviction,
                  .memory = pod.memory,
                  .health = look_after(pod),
+                 .hooks = pod.hooks,
                  .host_ip = options_.node_address};
     PodActions actions = plan_pod(view, clock_.now());
     const std::vector<PodActions::Start> starts = actions.start;
@@ -220,6 +213,7 @@ void Agent::Impl::ask_runtime(Pod& pod) {
 }
 
 void Agent::Impl::remove(Pod& pod) {
+  for (auto& [hook, stop] : pod.hook_stops) stop.request_stop();
   run_job(pod, [uid = pod.uid](Runtime& runtime) -> Outcome {
     Result<void> done = runtime.stop_sandbox(uid);
     if (done || done.error().code == Code::kNotFound) done = runtime.remove_sandbox(uid);
@@ -248,11 +242,13 @@ void Agent::Impl::rest(Pod& pod, Duration wait) {
 }
 
 void Agent::Impl::act(Pod& pod, PodActions actions) {
-  pod.memory = std::move(actions.memory);
-  for (const PodNote& note : actions.notes) events_.record(*pod.object, note, clock_.now());
+  // What could not be written is planned again from the start: nothing of this round is remembered.
   if (actions.status && !write_status(pod, *actions.status, actions.terminal)) {
     return wake_pod(pod, kWriteRetry);
   }
+  pod.memory = std::move(actions.memory);
+  for (const PodNote& note : actions.notes) events_.record(*pod.object, note, clock_.now());
+  for (const PodActions::Hook& hook : actions.hooks) begin_hook(pod, hook);
   if (actions.wake_after) wake_pod(pod, *actions.wake_after);
   if (actions.finalise_delete) return finalise(pod);
   if (!actions.signals.empty()) return send_signals(pod, std::move(actions.signals));

@@ -12,7 +12,7 @@
 namespace skiff::node {
 namespace {
 
-// What kubelet gives a container at least that it ends for another reason than the pod's deletion.
+// What kubelet gives a container at least from its SIGTERM on, however late that comes.
 constexpr std::chrono::seconds kGraceMin{2};
 
 constexpr std::chrono::seconds kEvictionGrace{1};
@@ -118,35 +118,68 @@ class Round {
       }
       return;
     }
-    const bool first = !actions_.memory.term_at;
-    if (first) actions_.memory.term_at = now_;
-    const Time kill_at = *actions_.memory.term_at + grace();
-    const int signal = now_ >= kill_at ? SIGKILL : SIGTERM;
-    for (const ContainerFacts& c : containers_) {
-      if (c.life != Life::kRunning) continue;
-      if (signal == SIGTERM && !first) continue;
-      actions_.signals.push_back({c.name, signal});
-      if (first)
-        actions_.notes.push_back({false, "Killing", "Stopping container " + c.name, c.name});
+    // Sidecars serve the others to their end, and those that started before them: they go last, in
+    // the reverse order.
+    bool others = false;
+    for (auto c = containers_.rbegin(); c != containers_.rend(); ++c) {
+      if (c->life != Life::kRunning) continue;
+      end_run(*c, grace(), !c->sidecar || !others, "Stopping container " + c->name);
+      others = others || !c->init || c->sidecar;
     }
-    // SIGKILL is repeated: a process may have been started between two looks.
-    wake_at(signal == SIGKILL ? now_ + std::chrono::seconds(1) : kill_at);
+  }
+
+  // One step on the way down of a run: the hook before its end, its turn, SIGTERM, SIGKILL.
+  void end_run(const ContainerFacts& c, std::chrono::seconds patience, bool its_turn,
+               std::string why) {
+    PodMemory::Stop& stop = actions_.memory.stops[c.name];
+    if (stop.attempt != c.attempt) {
+      stop = {.attempt = c.attempt, .since = now_};
+      actions_.notes.push_back({false, "Killing", std::move(why), c.name});
+    }
+    const Time deadline = stop.since + patience;
+    if (!stop.term_at && now_ < deadline) {
+      const bool held = hook_holds(c);
+      if (held || !its_turn) return wake_at(deadline);
+    }
+    if (!stop.term_at) {
+      stop.term_at = now_;
+      actions_.signals.push_back({c.name, SIGTERM});
+    }
+    const Time kill_at = std::max(deadline, *stop.term_at + kGraceMin);
+    if (now_ < kill_at) return wake_at(kill_at);
+    actions_.signals.push_back({c.name, SIGKILL});
+    // It is repeated: a process may have been started between two looks.
+    wake_at(now_ + std::chrono::seconds(1));
+  }
+
+  // Whether the hook before the container's end is still to be waited for; begins it.
+  bool hook_holds(const ContainerFacts& c) {
+    if (find_hook(*c.spec, HookKind::kPreStop) == nullptr) return false;
+    const HookRun* run = hook_run(view_.hooks, c.name, HookKind::kPreStop, c.attempt);
+    if (run == nullptr) actions_.hooks.push_back({c.name, c.attempt, HookKind::kPreStop});
+    return run == nullptr || !run->ended_well;
   }
 
   void run_containers() {
-    actions_.memory.term_at.reset();
     const bool has_init = std::any_of(containers_.begin(), containers_.end(),
                                       [](const ContainerFacts& c) { return c.init; });
     const bool began = main_began(containers_);
     bool blocked = false;  // by an init container that is not done
     for (ContainerFacts& c : containers_) {
-      if (c.life == Life::kNeverRan) {
+      if (c.life == Life::kNeverRan || c.starting()) {
         c.waiting_reason = has_init ? "PodInitializing" : "ContainerCreating";
       }
       if (blocked) continue;
+      const std::size_t starts = actions_.start.size();
       consider(c);
-      if (!c.init) continue;
-      blocked = c.sidecar ? !c.started && !began : !c.succeeded();
+      if (c.init) {
+        blocked = c.sidecar ? !c.started && !began : !c.succeeded();
+      } else {
+        // Containers start one after another, and a hook is part of a start.
+        const bool begins = actions_.start.size() > starts;
+        blocked = (begins && find_hook(*c.spec, HookKind::kPostStart) != nullptr) ||
+                  (c.starting() && c.hook != StartHook::kFailed);
+      }
     }
     if (alive() || actions_.start.empty()) return;
     // The address of the pod is part of what its containers are told: sandbox first.
@@ -163,30 +196,24 @@ class Round {
 
   // A probe wants this run ended; the pod's restart policy decides what comes after it.
   void bring_down(const ContainerFacts& c) {
-    const auto [stop, first] = actions_.memory.stops.try_emplace(c.name);
-    const bool new_run = first || stop->second.attempt != c.attempt;
-    if (new_run) stop->second = {.attempt = c.attempt, .since = now_};
     auto patience =
         json::get_int(*c.spec, {probe_field(*c.failed), "terminationGracePeriodSeconds"});
     if (!patience) patience = grace().count();
-    const Time kill_at = stop->second.since + std::max(std::chrono::seconds(*patience), kGraceMin);
-    if (new_run) {
-      actions_.notes.push_back(
-          {false, "Killing",
-           fmt::format("Container {} failed {} probe{}", c.name,
-                       *c.failed == ProbeKind::kStartup ? "startup" : "liveness",
-                       policy_ == "Never" && !c.sidecar ? "" : ", will be restarted"),
-           c.name});
-      actions_.signals.push_back({c.name, SIGTERM});
-    } else if (now_ >= kill_at) {
-      actions_.signals.push_back({c.name, SIGKILL});
-    }
-    wake_at(now_ >= kill_at ? now_ + std::chrono::seconds(1) : kill_at);
+    end_run(c, std::chrono::seconds(*patience), true,
+            fmt::format("Container {} failed {} probe{}", c.name,
+                        *c.failed == ProbeKind::kStartup ? "startup" : "liveness",
+                        policy_ == "Never" && !c.sidecar ? "" : ", will be restarted"));
   }
 
   void consider(ContainerFacts& c) {
     if (c.life == Life::kRunning) {
-      if (c.failed) bring_down(c);
+      if (c.hook == StartHook::kDue) {
+        actions_.hooks.push_back({c.name, c.attempt, HookKind::kPostStart});
+      } else if (c.hook == StartHook::kFailed) {
+        end_run(c, grace(), true, "FailedPostStartHook");
+      } else if (c.failed) {
+        bring_down(c);
+      }
       return;
     }
     if (c.life == Life::kStopped) {
@@ -258,7 +285,7 @@ class Round {
     const Phase now_is = phase();
     const bool over = now_is == Phase::kSucceeded || now_is == Phase::kFailed;
     for (ContainerFacts& c : containers_) {
-      if (c.life != Life::kNeverRan || !c.waiting_reason.empty()) continue;
+      if ((c.life != Life::kNeverRan && !c.starting()) || !c.waiting_reason.empty()) continue;
       c.waiting_reason = c.init ? "PodInitializing" : "ContainerCreating";
     }
     // The reason of the pod is told with its end, not while its containers still run.
@@ -299,6 +326,15 @@ Duration restart_delay(int streak) {
 }
 
 PodActions plan_pod(const PodView& view, Time now) { return Round(view, now).run(); }
+
+const json::value* find_container(const json::value& pod, std::string_view name) {
+  for (const std::string_view list : {"initContainers", "containers"}) {
+    for (const json::value& container : json::get_array(pod, {"spec", list})) {
+      if (json::get_string(container, {"name"}) == name) return &container;
+    }
+  }
+  return nullptr;
+}
 
 bool finished(const json::value& pod) {
   const std::string_view phase = json::get_string(pod, {"status", "phase"});

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/time.h"
+#include "node/health/hook.h"
 #include "node/health/probe_plan.h"
 #include "node/runtime.h"
 
@@ -33,12 +34,13 @@ struct PodMemory {
     int streak = 0;    // ends in a row, each after less than kBackoffReset of running
   };
   std::map<std::string, Restarts, std::less<>> restarts = {};
-  std::optional<Time> term_at = {};  // when the containers were asked to end
+  // A run that is brought down: by a probe, a failed hook or the end of its pod.
   struct Stop {
-    int attempt = 0;
-    Time since = {};
+    int attempt = -1;
+    Time since = {};                   // the grace counts from here
+    std::optional<Time> term_at = {};  // when it was sent SIGTERM
   };
-  std::map<std::string, Stop, std::less<>> stops = {};  // containers that a probe brought down
+  std::map<std::string, Stop, std::less<>> stops = {};  // by container
 };
 
 struct PodView {
@@ -49,6 +51,7 @@ struct PodView {
   std::optional<std::string> eviction = {};  // why the pod must leave this node
   PodMemory memory = {};
   std::map<std::string, Verdict, std::less<>> health = {};  // of containers with probes
+  HookRuns hooks = {};
   std::string host_ip = {};
 };
 
@@ -73,9 +76,17 @@ struct PodActions {
     bool operator==(const Signal&) const = default;
   };
 
+  struct Hook {
+    std::string container = {};
+    int attempt = 0;
+    HookKind kind = HookKind::kPostStart;
+    bool operator==(const Hook&) const = default;
+  };
+
   bool start_sandbox = false;
   std::vector<Start> start = {};
   std::vector<Signal> signals = {};
+  std::vector<Hook> hooks = {};  // to be begun
   bool stop_sandbox = false;
   // The whole new status, where it differs from the pod's.
   std::optional<json::value> status = {};
@@ -98,6 +109,8 @@ PodActions plan_pod(const PodView& view, Time now);
 
 // Guaranteed, Burstable or BestEffort, from requests and limits.
 std::string_view qos_class(const json::value& pod);
+// The specification of a container, init or not; null: there is none of this name.
+const json::value* find_container(const json::value& pod, std::string_view name);
 bool finished(const json::value& pod);  // its phase is Succeeded or Failed
 std::string container_id(std::string_view pod_uid, std::string_view container, int attempt);
 

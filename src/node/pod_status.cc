@@ -98,9 +98,11 @@ void read_record(ContainerFacts& facts, const ContainerRecord& record, bool aliv
   facts.end.started_at = record.started_at;
 }
 
-// A probe that has not been asked yet has not been passed.
+// A probe that has not been asked yet has not been passed; none is asked before the hook has ended.
 void read_health(ContainerFacts& facts, const PodView& view) {
   if (facts.life != Life::kRunning) return;
+  facts.hook = start_hook(*facts.spec, facts.old_status, facts.attempt, view.hooks);
+  if (facts.starting()) return;
   const auto found = view.health.find(facts.name);
   if (found != view.health.end() && found->second.attempt == facts.attempt) {
     facts.started = found->second.started;
@@ -141,8 +143,7 @@ json::object last_state(const ContainerFacts& facts) {
 json::value container_status(const ContainerFacts& facts, std::string_view pod_uid) {
   json::object state;
   json::object last = last_state(facts);
-  const bool running = facts.life == Life::kRunning;
-  if (running) {
+  if (facts.life == Life::kRunning && !facts.starting()) {
     state["running"] = json::object{{"startedAt", rfc3339(facts.started_at)}};
   } else if (!facts.waiting_reason.empty()) {
     json::object waiting{{"reason", facts.waiting_reason}};
@@ -339,8 +340,12 @@ Phase decide_phase(const std::vector<ContainerFacts>& containers, std::string_vi
         ++pending_init;
       }
     } else {
-      if (c.life == Life::kRunning) ++running;
-      if (c.life == Life::kNeverRan) ++waiting;
+      const bool first_start = c.starting() && c.attempt == 0;
+      if (c.life == Life::kNeverRan || first_start) {
+        ++waiting;
+      } else if (c.life == Life::kRunning) {
+        ++running;
+      }
       if (c.life == Life::kStopped) ++stopped;
       if (c.succeeded()) ++succeeded;
     }

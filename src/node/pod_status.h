@@ -39,10 +39,13 @@ struct ContainerFacts {
   bool started = false;
   bool ready = false;
   std::optional<ProbeKind> failed = {};
+  StartHook hook = StartHook::kNone;
   // Shown instead of the end, or before the first run.
   std::string waiting_reason = {};
   std::string waiting_message = {};
 
+  // Its program runs, but it counts as running only when the hook of its start has ended.
+  bool starting() const { return life == Life::kRunning && hook != StartHook::kNone; }
   bool succeeded() const { return life == Life::kStopped && end.exit_code == 0; }
 };
 

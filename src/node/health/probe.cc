@@ -185,7 +185,7 @@ ProbeAnswer probe_http(const ProbeRequest& request, const std::stop_token& stop)
         body = (*piece)->substr(0, kExecOutputBytes);
       }
     }
-    return judge_status(status, body);
+    return request.any_status ? ProbeAnswer{} : judge_status(status, body);
   }
 }
 

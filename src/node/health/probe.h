@@ -18,6 +18,7 @@ struct ProbeRequest {
   json::value handler = {};    // exec, httpGet or tcpSocket
   std::chrono::milliseconds timeout{1000};
   std::string purpose = "probe";  // kube-PURPOSE in the User-Agent
+  bool any_status = false;        // any answer to an HTTP request is a good one
 };
 
 struct ProbeAnswer {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "node/health/crew.h"
+#include "node/health/hook.h"
 
 namespace skiff::node {
 namespace {
@@ -228,6 +229,40 @@ TEST(Crew, SlowWorkHoldsUpNobodyAndIsToldToStop) {
     EXPECT_FALSE(told);
   }
   EXPECT_TRUE(told);
+}
+
+Result<void> hook(const std::string& handler, const std::stop_token& stop = {}) {
+  NoRuntime runtime;
+  return run_hook(runtime, {.pod_ip = "127.0.0.1", .handler = parse(handler)}, stop);
+}
+
+TEST(Hook, AnyAnswerToARequestIsWellAndNoneIsNot) {
+  int port = 0;
+  {
+    Server server([](const std::string&) { return plain(500); });
+    port = server.port();
+    EXPECT_TRUE(hook(get(port)));
+    EXPECT_NE(server.asked().find("User-Agent: kube-lifecycle/1.34"), std::string::npos);
+  }
+  const auto refused = hook(get(port));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("connection refused"), std::string::npos);
+}
+
+TEST(Hook, ASleepTakesItsTimeUnlessItIsGivenUp) {
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_TRUE(hook(R"({"sleep":{"seconds":1}})"));
+  EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::seconds(1));
+  std::stop_source stop;
+  stop.request_stop();
+  const auto given_up = hook(R"({"sleep":{"seconds":600}})", stop.get_token());
+  ASSERT_FALSE(given_up);
+  EXPECT_EQ(given_up.error().message, "container terminated before sleep hook finished");
+}
+
+TEST(Hook, AConnectionIsNoHookAlthoughTheApiTakesIt) {
+  EXPECT_FALSE(hook(R"({"tcpSocket":{"port":80}})"));
+  EXPECT_FALSE(hook("{}"));
 }
 
 }  // namespace
