@@ -1,5 +1,6 @@
 // How the agent treats pods: asks the plan, then the API and the runtime.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "api/meta.h"
 #include "node/agent_impl.h"
@@ -404,6 +405,7 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
                                    .attempt = start.attempt,
                                    .mappings = mappings_,
                                    .images_host = options_.images_host,
+                                   .own_uid = static_cast<int>(::geteuid()),
                                    .environment = environment(object, *container)});
     if (setup) {
       pod.obstacles.erase(start.container);

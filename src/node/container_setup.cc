@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/quantity.h"
+#include "node/security.h"
 
 namespace skiff::node {
 namespace {
@@ -11,13 +12,6 @@ namespace {
 Quantity resource(const json::value& container, std::string_view list, std::string_view name) {
   const json::value* given = json::find(container, {"resources", list, name});
   return given == nullptr ? Quantity() : Quantity::from_json(*given).value_or(Quantity());
-}
-
-// The container's word, else the pod's.
-std::optional<int> run_as(const SetupInput& input, std::string_view field) {
-  auto id = json::get_int(input.container, {"securityContext", field});
-  if (!id) id = json::get_int(input.pod, {"spec", "securityContext", field});
-  return id ? std::optional(static_cast<int>(*id)) : std::nullopt;
 }
 
 // What is missing may come: the pod waits as one whose volumes are not there yet. What is wrong
@@ -56,8 +50,11 @@ std::expected<Setup, Refusal> set_up_container(SetupInput input) {
   for (const auto& [name, value] : *variables) out.spec.env.push_back(name + "=" + value);
   out.spec.working_dir = json::get_string(input.container, {"workingDir"}, image->working_dir);
   out.spec.mounts = image->mounts;
-  out.spec.uid = run_as(input, "runAsUser");
-  out.spec.gid = run_as(input, "runAsGroup");
+  if (auto secured = secure(input.pod, input.container, input.own_uid, out.spec); !secured) {
+    return std::unexpected(std::move(secured.error()));
+  }
+  out.spec.oom_score_adj =
+      oom_score(input.pod, input.container, input.environment.node_memory_bytes);
   out.spec.memory_limit_bytes = resource(input.container, "limits", "memory").value();
   out.spec.cpu_limit_milli = resource(input.container, "limits", "cpu").milli();
   out.spec.cpu_request_milli = resource(input.container, "requests", "cpu").milli();

@@ -20,6 +20,7 @@ struct SetupInput {
   int attempt = 0;
   const std::vector<Object>& mappings;
   bool images_host = false;
+  int own_uid = 0;               // who programs run as where nobody says it
   EnvironmentInput environment;  // image, venv and host_image are filled in here
 };
 

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "node/capabilities.h"
 
 namespace skiff::node {
 
@@ -50,6 +51,15 @@ struct ContainerSpec {
   std::vector<Mount> mounts = {};
   std::optional<int> uid = {};
   std::optional<int> gid = {};
+  std::vector<int> groups = {};  // beside that one
+  bool own_groups = true;        // and those that the container's /etc/group gives the user
+  Capabilities capabilities = kDefaultCapabilities;  // that it may have at all
+  bool privileged = false;         // the machine's devices and the kernel's settings are its own
+  bool no_new_privileges = false;  // a set-user-id program gives it nothing
+  bool read_only_root = false;     // it may write to its volumes only
+  int oom_score_adj = 0;
+  std::int64_t pids_limit =
+      0;  // processes and threads; 0: a fair part of what the machine can have
   std::int64_t memory_limit_bytes = 0;  // 0: none
   std::int64_t cpu_limit_milli = 0;
   std::int64_t cpu_request_milli = 0;

@@ -7,6 +7,7 @@
 #include "api/meta.h"
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "node/security.h"
 #include "node/volumes.h"
 
 namespace skiff::node {
@@ -24,6 +25,7 @@ Result<void> add_file(Volume& volume, VolumeFile file) {
     return fail(Code::kInvalid, fmt::format("volume \"{}\": path \"{}\" would leave the volume",
                                             volume.name, file.path));
   }
+  if (volume.group) file.mode |= 0440;
   volume.files.push_back(std::move(file));
   return {};
 }
@@ -222,6 +224,7 @@ bool made_of_files(const json::value& spec) {
 
 Result<Volume> plan_volume(const EnvironmentInput& input, const json::value& spec) {
   Volume volume;
+  volume.group = volume_group(input.pod);
   volume.name = json::get_string(spec, {"name"});
   if (const json::value* empty = json::find(spec, {"emptyDir"})) {
     if (json::get_string(*empty, {"medium"}) != "Memory") return volume;

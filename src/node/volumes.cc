@@ -39,6 +39,15 @@ class Fd {
   int fd_;
 };
 
+// Whoever is not root can give nothing away, and all of a pod is his own.
+Result<void> give_to_group(const std::string& path, std::optional<int> group) {
+  if (!group || ::geteuid() != 0) return {};
+  if (::chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(*group)) != 0) {
+    return io_error("give to its group", path, errno);
+  }
+  return {};
+}
+
 Result<void> write_file(const std::string& path, const std::string& data, int mode) {
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (fd.get() < 0) return io_error("create", path, errno);
@@ -130,6 +139,7 @@ Result<void> make_files(const std::string& folder, const Volume& volume) {
     fs::create_directories(full.parent_path(), error);
     if (error) return io_error("create", full.parent_path().string(), error.value());
     SKIFF_TRY(write_file(full.string(), file->data, file->mode));
+    SKIFF_TRY(give_to_group(full.string(), volume.group));
   }
   SKIFF_TRY(swap_link(folder, "..data", fresh));
   SKIFF_TRY(link_names(folder, names));
@@ -259,7 +269,10 @@ Result<std::string> make_volume(const std::string& pod_folder, const Volume& vol
   SKIFF_ASSIGN(const std::string folder, shown_path(pod_folder + "/volumes/" + volume.name, {}));
   if (volume.kind == VolumeKind::kEmptyDir || volume.kind == VolumeKind::kMemory) {
     // Containers may run as any user, and the folder is the pod's own.
-    if (::chmod(folder.c_str(), 0777) != 0) return io_error("chmod", folder, errno);
+    SKIFF_TRY(give_to_group(folder, volume.group));
+    // What is made in there belongs to the volume's group again.
+    const mode_t mode = volume.group ? 02777 : 0777;
+    if (::chmod(folder.c_str(), mode) != 0) return io_error("chmod", folder, errno);
     return folder;
   }
   SKIFF_TRY(make_files(folder, volume));

@@ -29,6 +29,7 @@ enum class VolumeKind { kEmptyDir, kMemory, kFiles, kHostPath, kClaim };
 struct Volume {
   std::string name = {};
   VolumeKind kind = VolumeKind::kEmptyDir;
+  std::optional<int> group = {};       // that it belongs to
   std::vector<VolumeFile> files = {};  // kFiles
   std::string host_path = {};          // kHostPath, kClaim
   std::string host_type = {};          // Directory, DirectoryOrCreate, File, FileOrCreate or empty

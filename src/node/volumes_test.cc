@@ -194,6 +194,32 @@ TEST_F(VolumesTest, AnEmptyDirIsWritableByAnyUser) {
   EXPECT_EQ(info.st_mode & 0777, 0777U);
 }
 
+TEST_F(VolumesTest, TheGroupOfThePodsVolumesMayReadFilesAndOwnsWhatIsMade) {
+  const json::value pod = parse(
+      R"({"metadata":{"name":"p"},"spec":{"securityContext":{"fsGroup":4321},"volumes":[
+          {"name":"m","configMap":{"name":"map","defaultMode":256}},
+          {"name":"e","emptyDir":{}}]}})");
+  const json::value container = json::object();
+  const auto volumes = plan_volumes({.pod = pod, .container = container, .lookup = lookup});
+  ASSERT_TRUE(volumes);
+  EXPECT_EQ(volumes->at(0).files.at(0).mode, 0440);
+  std::vector<std::string> places;
+  for (const Volume& volume : *volumes) {
+    const auto place = make_volume(folder_, volume, {});
+    ASSERT_TRUE(place) << place.error().message;
+    places.push_back(*place);
+  }
+  struct stat file = {};
+  struct stat folder = {};
+  ASSERT_EQ(::stat((places[0] + "/a").c_str(), &file), 0);
+  ASSERT_EQ(::stat(places[1].c_str(), &folder), 0);
+  EXPECT_EQ(file.st_mode & 07777, 0440U);
+  EXPECT_EQ(folder.st_mode & 07777, 02777U);
+  if (::geteuid() != 0) return;  // only root can give files away
+  EXPECT_EQ(file.st_gid, 4321U);
+  EXPECT_EQ(folder.st_gid, 4321U);
+}
+
 TEST_F(VolumesTest, HostPathsAreCheckedAndSkiffsDataIsHidden) {
   const auto host = [&](const std::string& path, const std::string& type) {
     return make_volume(

@@ -126,9 +126,9 @@ TEST_F(IsolatedPod, LastWordsAreReadFromThePathThePodNames) {
 
 TEST_F(IsolatedPod, RunsAsTheUserItWasGiven) {
   start_pod("p1");
-  EXPECT_EQ(shell("p1", "id -u; id -g; grep NoNewPrivs /proc/self/status; touch /etc/x 2>&1",
-                  {.uid = 1234, .gid = 567}),
-            "1234\n567\nNoNewPrivs:\t1\ntouch: cannot touch '/etc/x': Permission denied\n");
+  EXPECT_EQ(shell("p1", "id -u; id -G; grep NoNewPrivs /proc/self/status; touch /etc/x 2>&1",
+                  {.uid = 1234, .gid = 567, .groups = {89, 90}}),
+            "1234\n567 89 90\nNoNewPrivs:\t0\ntouch: cannot touch '/etc/x': Permission denied\n");
 }
 
 TEST_F(IsolatedPod, AnImagesFilesReplaceTheMachines) {

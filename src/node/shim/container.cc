@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 #include "node/shim/program.h"
 #include "node/shim/rootfs.h"
@@ -112,6 +113,18 @@ std::string read_failure(int fd) {
   }
 }
 
+// A quarter of the processes and threads that this machine can have: enough for any training, and
+// one that forks without end leaves room for the others and for whoever stops it.
+std::int64_t fair_pids() {
+  constexpr std::int64_t kLeast = 1024;
+  std::int64_t most = 0;
+  for (const char* path : {"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"}) {
+    const std::int64_t number = std::atoll(read_file(path).value_or("0").c_str());
+    if (number > 0 && (most == 0 || number < most)) most = number;
+  }
+  return std::max(kLeast, most / 4);
+}
+
 std::string read_log_tail(const std::string& path) {
   // Enough for the lines that are kept, with what the log puts before each of them.
   constexpr off_t kTailBytes = 64 * 1024;
@@ -155,9 +168,11 @@ Result<void> Container::prepare() {
   ::chmod(termination_file_.c_str(), 0666);
   if (pod_.file.privileged) SKIFF_TRY(mount_memory(spec_.mounts));
   if (!group_.empty()) {
-    SKIFF_TRY(pod_.cgroups.make(group_, {.memory_bytes = spec_.memory_limit_bytes,
-                                         .cpu_limit_milli = spec_.cpu_limit_milli,
-                                         .cpu_request_milli = spec_.cpu_request_milli}));
+    SKIFF_TRY(
+        pod_.cgroups.make(group_, {.memory_bytes = spec_.memory_limit_bytes,
+                                   .cpu_limit_milli = spec_.cpu_limit_milli,
+                                   .cpu_request_milli = spec_.cpu_request_milli,
+                                   .pids = spec_.pids_limit > 0 ? spec_.pids_limit : fair_pids()}));
   }
   return {};
 }

@@ -69,7 +69,7 @@ void close_all_but(std::vector<int> kept) {
       const auto entered = guard.pod.cgroups.enter(guard.group);
       if (!entered) give_up(entered.error().message);
     }
-    (void)write_plain("/proc/self/oom_score_adj", "0");
+    (void)write_plain("/proc/self/oom_score_adj", std::to_string(guard.program.oom_score_adj));
     // The kernel lets nobody change files under a thread that shares its root; a sanitizer has one.
     ::unshare(CLONE_FS);
     if (::setns(guard.mount_namespace.get(), CLONE_NEWNS) != 0) {

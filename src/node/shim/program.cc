@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -11,8 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -21,6 +17,7 @@
 #include "base/strings.h"
 #include "node/shim/files.h"
 #include "node/shim/rootfs.h"
+#include "node/shim/user.h"
 
 namespace skiff::node {
 namespace {
@@ -33,15 +30,10 @@ constexpr std::string_view kDefaultPath =
   ::_exit(127);
 }
 
-// What remains is what container engines leave by default, without making device nodes: a pod that
-// could open the machine's disk or mount over its tree would not be private.
-void drop_capabilities() {
-  static constexpr std::array kKept = {
-      CAP_CHOWN,   CAP_DAC_OVERRIDE, CAP_FOWNER,     CAP_FSETID,  CAP_KILL,
-      CAP_SETGID,  CAP_SETUID,       CAP_SETPCAP,    CAP_NET_RAW, CAP_NET_BIND_SERVICE,
-      CAP_SETFCAP, CAP_SYS_CHROOT,   CAP_AUDIT_WRITE};
+// From the exec on: until then init needs its own.
+void drop_capabilities(Capabilities kept) {
   for (int cap = 0; cap <= CAP_LAST_CAP; ++cap) {
-    if (std::ranges::find(kKept, cap) == kKept.end()) ::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+    if ((kept & capability(cap)) == 0) ::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
   }
 }
 
@@ -50,19 +42,6 @@ void reset_signals() {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-Result<void> become_user(const ContainerSpec& spec) {
-  if (!spec.uid && !spec.gid) return {};
-  const auto gid = static_cast<gid_t>(spec.gid.value_or(0));
-  if (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0) {
-    return os_failure(fmt::format("cannot become group {}", gid));
-  }
-  const auto uid = static_cast<uid_t>(spec.uid.value_or(0));
-  if (::setresuid(uid, uid, uid) != 0) return os_failure(fmt::format("cannot become user {}", uid));
-  // A user that is not root must not become it through a set-user-id program.
-  if (uid != 0) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  return {};
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& list) {
@@ -119,7 +98,7 @@ void prepare(const InitRequest& request) {
     }
   }
   // The shim is spared by the kernel's out-of-memory killer; the program must not be.
-  (void)write_plain("/proc/self/oom_score_adj", "0");
+  (void)write_plain("/proc/self/oom_score_adj", std::to_string(request.container.oom_score_adj));
   if (::unshare(CLONE_NEWNS) != 0) {
     give_up(request.error_fd, fmt::format("no mount namespace: {}", std::strerror(errno)));
   }
@@ -145,13 +124,14 @@ void run_program(const ProgramRequest& request) {
   // So that ^C reaches the program, and the size of the window what asks for it.
   if (request.tty) ::ioctl(STDIN_FILENO, TIOCSCTTY, 0);
   if (request.privileged) {
-    drop_capabilities();
+    drop_capabilities(spec.capabilities);
     if (const auto changed = become_user(spec); !changed) {
       give_up(request.error_fd, changed.error().message);
     }
     // Forgotten by the kernel when the user changes.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   }
+  if (spec.no_new_privileges) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   const std::string folder = spec.working_dir.empty() ? "/" : spec.working_dir;
   if (::chdir(folder.c_str()) != 0) {
     give_up(request.error_fd,

@@ -15,6 +15,7 @@
 
 #include "node/shim/files.h"
 #include "node/shim/mounts.h"
+#include "node/shim/read_only.h"
 
 namespace skiff::node {
 namespace {
@@ -88,6 +89,23 @@ Result<void> mount_nested(const std::string& pod_folder, int root) {
   return {};
 }
 
+bool accelerator(std::string_view name) {
+  return name.starts_with("nvidia") || name == "dri" || name == "kfd" || name == "infiniband" ||
+         name.starts_with("accel");
+}
+
+// A device of the machine that every container has not got already.
+bool foreign_device(const std::filesystem::directory_entry& entry) {
+  std::error_code error;
+  if (entry.is_symlink(error)) return false;
+  const std::string name = entry.path().filename();
+  for (const char* own : {"null", "zero", "full", "random", "urandom", "tty", "pts", "ptmx", "shm",
+                          "mqueue", "fd", "console"}) {
+    if (name == own) return false;
+  }
+  return entry.is_block_file(error) || entry.is_character_file(error) || entry.is_directory(error);
+}
+
 Result<void> mount_dev(int root, const RootRequest& request) {
   const MountFlags plain{.recursive = false};
   SKIFF_ASSIGN(const Fd place, open_in_root(root, "/dev", Missing::kMakeFolder));
@@ -126,9 +144,7 @@ Result<void> mount_dev(int root, const RootRequest& request) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
     const std::string name = entry.path().filename();
-    const bool accelerator = name.starts_with("nvidia") || name == "dri" || name == "kfd" ||
-                             name == "infiniband" || name.starts_with("accel");
-    if (!accelerator) continue;
+    if (!(request.container.privileged ? foreign_device(entry) : accelerator(name))) continue;
     const Missing kind = entry.is_directory() ? Missing::kMakeFolder : Missing::kMakeFile;
     SKIFF_ASSIGN(const Fd target, open_in_root(root, "/dev/" + name, kind));
     SKIFF_TRY(bind_at(entry.path(), target.get(), {}));
@@ -136,22 +152,23 @@ Result<void> mount_dev(int root, const RootRequest& request) {
   return {};
 }
 
-Result<void> mount_proc_and_sys(int root, bool own_network) {
+Result<void> mount_proc_and_sys(int root, bool own_network, bool privileged) {
   const MountFlags safe{.no_devices = true, .no_exec = true, .recursive = false};
   SKIFF_ASSIGN(const Fd proc, open_in_root(root, "/proc", Missing::kMakeFolder));
   SKIFF_TRY(mount_at("proc", {}, proc.get(), safe));
   // The kernel's settings belong to the machine.
   for (const char* path : {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"}) {
+    if (privileged) break;
     const auto inside = open_in_root(root, path, Missing::kIsError);
     if (!inside) continue;
     const std::string source = fmt::format("/proc/self/fd/{}", inside->get());
     SKIFF_TRY(bind_at(source, inside->get(), {.read_only = true, .recursive = false}));
   }
   SKIFF_ASSIGN(const Fd sys, open_in_root(root, "/sys", Missing::kMakeFolder));
-  const MountFlags read_only{.read_only = true, .no_devices = true, .recursive = false};
+  const MountFlags flags{.read_only = !privileged, .no_devices = true, .recursive = false};
   // A new sysfs shows the links of the pod's own network namespace.
-  if (own_network) return mount_at("sysfs", {}, sys.get(), read_only);
-  return bind_at("/sys", sys.get(), read_only);
+  if (own_network) return mount_at("sysfs", {}, sys.get(), flags);
+  return bind_at("/sys", sys.get(), flags);
 }
 
 // `inside`: a folder in the source, made where absent. What a pod has turned into links there leads
@@ -179,7 +196,8 @@ std::string real_path(const std::string& path) {
 
 Result<void> mount_own_places(int root, const RootRequest& request) {
   const std::string pod = real_path(request.pod_folder);
-  SKIFF_TRY(bind_into(root, pod + "/tmp", "/tmp", {.no_devices = true}));
+  SKIFF_TRY(bind_into(root, pod + "/tmp", "/tmp",
+                      {.read_only = request.container.read_only_root, .no_devices = true}));
   for (const char* name : {"hostname", "hosts", "resolv.conf"}) {
     const std::string source = fmt::format("{}/etc/{}", pod, name);
     if (::access(source.c_str(), F_OK) != 0) continue;
@@ -250,7 +268,8 @@ Result<void> enter_root(const RootRequest& request) {
   if (!request.container.rootfs.empty()) SKIFF_TRY(mount_image_root(request));
   const Fd root(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return os_failure("rootfs");
-  SKIFF_TRY(mount_proc_and_sys(root.get(), request.own_network));
+  SKIFF_ASSIGN(const RootMounts own, RootMounts::look("rootfs"));
+  SKIFF_TRY(mount_proc_and_sys(root.get(), request.own_network, request.container.privileged));
   SKIFF_TRY(mount_dev(root.get(), request));
   SKIFF_TRY(mount_own_places(root.get(), request));
   for (const Mount& m : request.container.mounts) {
@@ -264,6 +283,7 @@ Result<void> enter_root(const RootRequest& request) {
   // Last: it may be inside of a volume.
   SKIFF_TRY(bind_into(root.get(), real_path(request.termination_file),
                       request.container.termination_path, {}));
+  if (request.container.read_only_root) SKIFF_TRY(own.make_read_only());
   if (::fchdir(root.get()) != 0) return os_failure("rootfs");
   // The old root ends up on top of the new one, from where it is taken away.
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return os_failure("cannot change the root");

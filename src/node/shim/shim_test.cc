@@ -9,6 +9,7 @@
 #include "node/shim/log_writer.h"
 #include "node/shim/mounts.h"
 #include "node/shim/program.h"
+#include "node/shim/user.h"
 #include "node/shim/wire.h"
 
 namespace skiff::node {
@@ -129,6 +130,47 @@ TEST(LogTail, KeepsEightyLinesAndTwoThousandBytes) {
   EXPECT_TRUE(log_tail(lines).starts_with("20\n21\n"));
   lines += "T stdout F " + std::string(5000, 'x') + "\n";
   EXPECT_EQ(log_tail(lines), std::string(2047, 'x') + "\n");
+}
+
+TEST(Account, IsReadFromTheFilesOfTheContainer) {
+  constexpr std::string_view kPasswd =
+      "root:x:0:0:root:/root:/bin/sh\n# a remark\nbroken:x\njovyan:x:1000:100::/home/jovyan:\n";
+  constexpr std::string_view kGroup =
+      "root:x:0:\nusers:x:100:\nwheel:x:10:root,jovyan\ndocker:x:999:jovyan\nodd:x:many:jovyan\n";
+  const Account known = find_account(1000, kPasswd, kGroup);
+  EXPECT_EQ(known.gid, 100);
+  EXPECT_EQ(known.groups, (std::vector<int>{10, 999}));
+  const Account unknown = find_account(77, kPasswd, kGroup);
+  EXPECT_EQ(unknown.gid, 0);
+  EXPECT_TRUE(unknown.groups.empty());
+  EXPECT_EQ(find_account(0, "", "").gid, 0);
+}
+
+TEST(Account, GroupsAreTheFirstThoseGivenAndTheUsersOwnEachOnce) {
+  const Account account{.gid = 100, .groups = {10, 999}};
+  EXPECT_EQ(all_groups({}, account), (std::vector<int>{100, 10, 999}));
+  EXPECT_EQ(all_groups({.gid = 5, .groups = {999, 7}}, account), (std::vector<int>{5, 999, 7, 10}));
+  EXPECT_EQ(all_groups({.groups = {7}, .own_groups = false}, account), (std::vector<int>{100, 7}));
+}
+
+TEST(Wire, CarriesTheRightsOfAContainer) {
+  const ContainerSpec spec{.name = "main",
+                           .groups = {5, 6},
+                           .own_groups = false,
+                           .capabilities = kAllCapabilities,
+                           .privileged = true,
+                           .no_new_privileges = true,
+                           .read_only_root = true,
+                           .oom_score_adj = -997};
+  const auto back = container_from_json(*json::parse(json::serialize(to_json(spec))));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->groups, spec.groups);
+  EXPECT_FALSE(back->own_groups);
+  EXPECT_EQ(back->capabilities, kAllCapabilities);
+  EXPECT_TRUE(back->privileged && back->no_new_privileges && back->read_only_root);
+  EXPECT_EQ(back->oom_score_adj, -997);
+  const auto old = container_from_json(*json::parse(R"({"name":"main"})"));
+  EXPECT_EQ(old->capabilities, kDefaultCapabilities) << "a shim of before knows nothing of them";
 }
 
 }  // namespace

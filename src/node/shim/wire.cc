@@ -31,6 +31,34 @@ std::optional<int> maybe_int(const json::value& v, std::string_view key) {
   return static_cast<int>(*n);
 }
 
+void put_rights(const ContainerSpec& spec, json::object& out) {
+  json::array groups;
+  for (const int gid : spec.groups) groups.push_back(gid);
+  out["groups"] = std::move(groups);
+  out["ownGroups"] = spec.own_groups;
+  out["capabilities"] = spec.capabilities;
+  out["privileged"] = spec.privileged;
+  out["noNewPrivileges"] = spec.no_new_privileges;
+  out["readOnlyRoot"] = spec.read_only_root;
+  out["oomScoreAdj"] = spec.oom_score_adj;
+  out["pidsLimit"] = spec.pids_limit;
+}
+
+void take_rights(const json::value& v, ContainerSpec& spec) {
+  for (const json::value& gid : json::get_array(v, {"groups"})) {
+    spec.groups.push_back(static_cast<int>(json::get_int(gid, {}).value_or(0)));
+  }
+  spec.own_groups = json::get_bool(v, {"ownGroups"}).value_or(true);
+  if (const auto mask = json::get_int(v, {"capabilities"})) {
+    spec.capabilities = static_cast<Capabilities>(*mask);
+  }
+  spec.privileged = json::get_bool(v, {"privileged"}).value_or(false);
+  spec.no_new_privileges = json::get_bool(v, {"noNewPrivileges"}).value_or(false);
+  spec.read_only_root = json::get_bool(v, {"readOnlyRoot"}).value_or(false);
+  spec.oom_score_adj = int_at(v, "oomScoreAdj");
+  spec.pids_limit = json::get_int(v, {"pidsLimit"}).value_or(0);
+}
+
 std::string_view state_name(ContainerState state) {
   switch (state) {
     case ContainerState::kRunning:
@@ -112,6 +140,7 @@ json::object to_json(const ContainerSpec& spec) {
                    {"stdin", spec.stdin_open},
                    {"stdinOnce", spec.stdin_once},
                    {"tty", spec.tty}};
+  put_rights(spec, out);
   if (spec.uid) out["uid"] = *spec.uid;
   if (spec.gid) out["gid"] = *spec.gid;
   return out;
@@ -136,6 +165,7 @@ Result<ContainerSpec> container_from_json(const json::value& v) {
   spec.stdin_open = json::get_bool(v, {"stdin"}).value_or(false);
   spec.stdin_once = json::get_bool(v, {"stdinOnce"}).value_or(false);
   spec.tty = json::get_bool(v, {"tty"}).value_or(false);
+  take_rights(v, spec);
   for (const json::value& m : json::get_array(v, {"mounts"})) {
     spec.mounts.push_back({.source = text_at(m, "source"),
                            .target = text_at(m, "target"),

@@ -1,0 +1,24 @@
+// What a container's program may do: users, groups and capabilities from a pod's securityContext,
+// and which pod the kernel takes first when memory runs out. Pure.
+#pragma once
+
+#include <expected>
+
+#include "base/json.h"
+#include "node/image.h"
+#include "node/runtime.h"
+
+namespace skiff::node {
+
+// Fills in what `spec` says about the program's rights. Where it names a user already, that is the
+// image's; `own_uid` is who programs run as where neither names one.
+std::expected<void, Refusal> secure(const json::value& pod, const json::value& container,
+                                    int own_uid, ContainerSpec& spec);
+
+// The group that the pod's volumes belong to; nothing: nobody's.
+std::optional<int> volume_group(const json::value& pod);
+
+// Kubelet's number for the kernel's out-of-memory killer: the higher, the sooner.
+int oom_score(const json::value& pod, const json::value& container, std::int64_t node_memory_bytes);
+
+}  // namespace skiff::node
