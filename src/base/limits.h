@@ -32,6 +32,9 @@ inline constexpr std::size_t kWatchBufferBytes = 8 * 1024 * 1024;
 
 // A log line longer than this is split, as CRI runtimes do.
 inline constexpr std::size_t kLogLineBytes = 16 * 1024;
+// A log file that has grown to this is set aside, and so many of a container are kept: kubelet's.
+inline constexpr std::int64_t kLogFileBytes = 10 * 1024 * 1024;
+inline constexpr int kLogFiles = 5;
 
 inline constexpr std::size_t kReplicasPerJob = 10'000;
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "node/log_files.h"
 
 namespace skiff::node {
 namespace {
@@ -47,9 +49,23 @@ Entry parse_entry(std::string_view line) {
           .text = line.substr(second + 3)};
 }
 
-std::int64_t size_of(const std::string& path) {
+// How far the file that is being written has come. Another inode: the one before it is full.
+struct Growth {
+  ino_t file = 0;  // 0: there is none
+  std::int64_t bytes = 0;
+  bool operator==(const Growth&) const = default;
+};
+
+Growth growth_of(const std::string& path) {
   struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 ? info.st_size : 0;
+  if (::stat(path.c_str(), &info) != 0) return {};
+  return {.file = info.st_ino, .bytes = info.st_size};
+}
+
+Growth growth_of(int fd) {
+  struct stat info{};
+  if (::fstat(fd, &info) != 0) return {};
+  return {.file = info.st_ino, .bytes = info.st_size};
 }
 
 std::string read_block(int fd, std::int64_t from, std::int64_t bytes) {
@@ -66,12 +82,18 @@ std::string read_block(int fd, std::int64_t from, std::int64_t bytes) {
   return block;
 }
 
-// Where the last `lines` lines of the file begin. Reads backwards, a block at a time.
-std::int64_t tail_offset(int fd, std::int64_t size, std::int64_t lines) {
-  if (lines <= 0) return size;
-  std::int64_t end = size;  // always a boundary between entries
+// Lines that are counted from the end of a log backwards, through one file after another.
+struct Tail {
+  std::int64_t lines = 0;
   std::int64_t count = 0;
-  bool last = true;
+  bool last = true;  // the next entry is the very last one
+};
+
+// Where the wanted lines begin in this file; nothing: all of it and more. Reads backwards, a block
+// at a time.
+std::optional<std::int64_t> tail_offset(int fd, std::int64_t size, Tail& tail) {
+  if (tail.lines <= 0) return size;
+  std::int64_t end = size;  // always a boundary between entries
   while (end > 0) {
     const std::int64_t from = std::max<std::int64_t>(0, end - kBlockBytes);
     const std::string block = read_block(fd, from, end - from);
@@ -82,16 +104,59 @@ std::int64_t tail_offset(int fd, std::int64_t size, std::int64_t lines) {
       const std::size_t start = newline == block.npos ? 0 : std::max(skipped, newline + 1);
       const Entry entry = parse_entry(std::string_view(block).substr(start, stop - 1 - start));
       // The pieces of a line come before its end; a line still being written counts too.
-      if (entry.full || last) ++count;
-      last = false;
-      if (count > lines) return from + static_cast<std::int64_t>(stop);
+      if (entry.full || tail.last) ++tail.count;
+      tail.last = false;
+      if (tail.count > tail.lines) return from + static_cast<std::int64_t>(stop);
       stop = start;
     }
     const std::int64_t next = from + static_cast<std::int64_t>(skipped);
     if (next >= end) return end;  // no boundary in a whole block: not a log file of ours
     end = next;
   }
-  return 0;
+  return std::nullopt;
+}
+
+class File {
+ public:
+  explicit File(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// The files of a log that come after `after` (0: all), oldest first; the one that is being written
+// is the last. A file that was read stays open and keeps its inode, so it is known again by that;
+// one that is no longer there was too old to be kept, and all that is there comes after it.
+std::vector<File> later_files(const std::string& path, ino_t after) {
+  while (true) {
+    const std::vector<FullLog> full = full_logs(path);
+    std::vector<File> out;
+    for (const FullLog& log : full) {
+      File file(log.path);
+      if (file.fd() < 0) continue;
+      if (after != 0 && growth_of(file.fd()).file == after) {
+        out.clear();
+      } else {
+        out.push_back(std::move(file));
+      }
+    }
+    File current(path);
+    const bool same = current.fd() >= 0 && growth_of(current.fd()).file == after;
+    if (current.fd() >= 0 && !same) out.push_back(std::move(current));
+    // Set aside while this looked: what was the current one may be missing between the two.
+    const std::vector<FullLog> now = full_logs(path);
+    const int newest = full.empty() ? 0 : full.back().number;
+    if ((now.empty() ? 0 : now.back().number) == newest) return out;
+  }
 }
 
 }  // namespace
@@ -109,8 +174,8 @@ class LogReader::Waiters {
     ::close(kick_);
   }
 
-  void wait(const void* owner, const std::string& path, std::int64_t seen,
-            std::function<bool()> ended, std::function<void()> wake) {
+  void wait(const void* owner, const std::string& path, Growth seen, std::function<bool()> ended,
+            std::function<void()> wake) {
     {
       const std::lock_guard lock(mutex_);
       const int watch = ::inotify_add_watch(inotify_, path.c_str(), IN_MODIFY | IN_ONESHOT);
@@ -144,7 +209,7 @@ class LogReader::Waiters {
   struct Waiter {
     const void* owner;
     std::string path;
-    std::int64_t seen;
+    Growth seen;
     std::function<bool()> ended;
     std::function<void()> wake;
   };
@@ -163,7 +228,7 @@ class LogReader::Waiters {
         const std::lock_guard lock(mutex_);
         going = !closed_;
         std::erase_if(waiting_, [&](Waiter& w) {
-          const bool due = closed_ || size_of(w.path) != w.seen || (w.ended && w.ended());
+          const bool due = closed_ || growth_of(w.path) != w.seen || (w.ended && w.ended());
           if (due) wakes.push_back(std::move(w.wake));
           return due;
         });
@@ -202,10 +267,7 @@ class LogStream : public http::Stream {
     if (request_.limit_bytes) left_ = *request_.limit_bytes;
   }
 
-  ~LogStream() override {
-    waiters_->forget(this);
-    if (fd_ >= 0) ::close(fd_);
-  }
+  ~LogStream() override { waiters_->forget(this); }
 
   bool pull(std::string& out, std::function<void()> wake) override {
     // Asked before reading: what was written before the end is then surely seen.
@@ -217,20 +279,22 @@ class LogStream : public http::Stream {
     if (left_ <= 0) return false;
     if (out.size() != before) return true;
     if (over) return false;
-    waiters_->wait(this, request_.path, size_, request_.ended, std::move(wake));
+    waiters_->wait(this, request_.path, seen_, request_.ended, std::move(wake));
     return true;
   }
 
  private:
-  // False: the file has no further whole entry.
+  // False: the log has no further whole entry.
   bool read_some(std::string& out) {
-    if (!open_file()) return false;
-    size_ = size_of(request_.path);
-    const std::int64_t bytes = std::min(kBlockBytes, size_ - offset_);
-    if (bytes <= 0) return false;
-    const std::string block = read_block(fd_, offset_, bytes);
+    if (!open_files()) return false;
+    // Looked at before the file is read: a file that is full by now is not written to any more.
+    seen_ = growth_of(request_.path);
+    const Growth own = growth_of(files_.front().fd());
+    const std::int64_t bytes = std::min(kBlockBytes, own.bytes - offset_);
+    const std::string block =
+        bytes <= 0 ? std::string() : read_block(files_.front().fd(), offset_, bytes);
     const std::size_t end = block.rfind('\n');
-    if (end == block.npos) return false;
+    if (end == block.npos) return next_file(own.file);
     offset_ += static_cast<std::int64_t>(end) + 1;
     std::string_view rest = std::string_view(block).substr(0, end + 1);
     while (!rest.empty() && left_ > 0) {
@@ -241,12 +305,30 @@ class LogStream : public http::Stream {
     return true;
   }
 
-  bool open_file() {
-    if (fd_ >= 0) return true;
-    fd_ = ::open(request_.path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0) return false;
-    if (request_.tail_lines) {
-      offset_ = tail_offset(fd_, size_of(request_.path), *request_.tail_lines);
+  // The first file has no more: false where it is the one that is being written.
+  bool next_file(ino_t own) {
+    if (files_.size() == 1) {
+      if (seen_.file == 0 || seen_.file == own) return false;
+      for (File& file : later_files(request_.path, own)) files_.push_back(std::move(file));
+      if (files_.size() == 1) return false;
+    }
+    files_.pop_front();
+    offset_ = 0;
+    return true;
+  }
+
+  bool open_files() {
+    if (!files_.empty()) return true;
+    for (File& file : later_files(request_.path, 0)) files_.push_back(std::move(file));
+    if (files_.empty()) return false;
+    if (!request_.tail_lines) return true;
+    Tail tail{.lines = *request_.tail_lines};
+    for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
+      const auto offset = tail_offset(file->fd(), growth_of(file->fd()).bytes, tail);
+      if (!offset) continue;
+      offset_ = *offset;
+      files_.erase(files_.begin(), file.base() - 1);
+      break;
     }
     return true;
   }
@@ -268,9 +350,9 @@ class LogStream : public http::Stream {
   const LogRequest request_;
   std::string since_ = {};
   std::int64_t left_ = INT64_MAX;
-  int fd_ = -1;
-  std::int64_t offset_ = 0;
-  std::int64_t size_ = 0;
+  std::deque<File> files_ = {};  // yet to be read, oldest first
+  std::int64_t offset_ = 0;      // in the first of them
+  Growth seen_ = {};
   bool inside_stdout_ = false;  // the last piece did not end its line
   bool inside_stderr_ = false;
 };

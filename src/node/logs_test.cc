@@ -1,5 +1,6 @@
 #include "node/logs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <cstdio>
 #include <fstream>
 #include <mutex>
+
+#include "node/log_files.h"
 
 namespace skiff::node {
 namespace {
@@ -26,7 +29,15 @@ class Logs : public testing::Test {
     path_ = testing::TempDir() + "skiff-log-" + std::to_string(::getpid());
     std::remove(path_.c_str());
   }
-  void TearDown() override { std::remove(path_.c_str()); }
+  void TearDown() override {
+    std::remove(path_.c_str());
+    for (const FullLog& log : full_logs(path_)) std::remove(log.path.c_str());
+  }
+
+  // As the shim does with a full file.
+  void set_aside(int number) {
+    ASSERT_EQ(std::rename(path_.c_str(), fmt::format("{}.{}", path_, number).c_str()), 0);
+  }
 
   void write(const std::string& text) { std::ofstream(path_, std::ios::app) << text << std::flush; }
 
@@ -161,6 +172,81 @@ TEST_F(Logs, WhenTheReaderGoesFollowersEnd) {
   reader.reset();
   c.wait(1);
   EXPECT_FALSE(c.pull(*stream));
+}
+
+std::string entry(int number, const std::string& text) {
+  return fmt::format("2026-11-15T20:00:{:02}.000000000Z stdout F {}\n", number, text);
+}
+
+TEST_F(Logs, FilesThatWereSetAsideAreReadAsOneLog) {
+  write(entry(1, "one") + "2026-11-15T20:00:02.000000000Z stdout P tw\n");
+  set_aside(9);
+  write("2026-11-15T20:00:02.000000000Z stdout F o\n" + entry(3, "three"));
+  set_aside(10);
+  write(entry(4, "four"));
+  EXPECT_EQ(read_all({}), "one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(read_all({.tail_lines = 0}), "");
+  EXPECT_EQ(read_all({.tail_lines = 1}), "four\n");
+  EXPECT_EQ(read_all({.tail_lines = 2}), "three\nfour\n");
+  EXPECT_EQ(read_all({.tail_lines = 3}), "two\nthree\nfour\n");
+  EXPECT_EQ(read_all({.tail_lines = 99}), "one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(read_all({.since = parse_time("2026-11-15T20:00:03Z")}), "three\nfour\n");
+  EXPECT_EQ(read_all({.limit_bytes = 9}), "one\ntwo\nt");
+}
+
+TEST_F(Logs, TheLastLinesAreFoundWhereTheNewestFileIsStillEmpty) {
+  write(entry(1, "one") + entry(2, "two") + "2026-11-15T20:00:03.000000000Z stdout P thr\n");
+  set_aside(1);
+  write("");
+  EXPECT_EQ(read_all({.tail_lines = 2}), "two\nthr");
+}
+
+TEST_F(Logs, AFollowerMissesNothingHoweverOftenTheFileIsSetAside) {
+  write(entry(1, "begin"));
+  std::atomic_bool over = false;
+  const auto stream =
+      reader_.open({.path = path_, .follow = true, .ended = [&] { return over.load(); }});
+  Connection connection;
+  ASSERT_TRUE(connection.pull(*stream));
+  EXPECT_EQ(connection.body, "begin\n");
+  std::string expected = "begin\n";
+  int wakes = 0;
+  for (int round = 1; round <= 5; ++round) {
+    ASSERT_TRUE(connection.pull(*stream));  // nothing there: it waits
+    // Twice before the follower looks again: it must find the one between.
+    for (const char* part : {"a", "b", "c"}) {
+      const std::string text = fmt::format("{}{}", part, round);
+      write(entry(round, text));
+      expected += text + "\n";
+      if (part[0] != 'c') set_aside(2 * round + (part[0] == 'b'));
+    }
+    connection.wait(++wakes);
+    while (connection.body.size() < expected.size()) {
+      const std::size_t before = connection.body.size();
+      ASSERT_TRUE(connection.pull(*stream));
+      if (connection.body.size() == before) connection.wait(++wakes);
+    }
+    EXPECT_EQ(connection.body, expected);
+  }
+  over = true;
+  EXPECT_FALSE(connection.pull(*stream));
+}
+
+TEST_F(Logs, AFollowerGoesOnWhereItsFileIsNoLongerKept) {
+  write(entry(1, "read"));
+  const auto stream = reader_.open({.path = path_, .follow = true});
+  Connection connection;
+  ASSERT_TRUE(connection.pull(*stream));
+  set_aside(1);
+  write(entry(2, "lost"));
+  set_aside(2);
+  write(entry(3, "kept"));
+  set_aside(3);
+  write(entry(4, "new"));
+  std::remove((path_ + ".1").c_str());
+  std::remove((path_ + ".2").c_str());
+  while (connection.body.size() < 14) ASSERT_TRUE(connection.pull(*stream));
+  EXPECT_EQ(connection.body, "read\nkept\nnew\n");
 }
 
 }  // namespace

@@ -161,8 +161,7 @@ Result<std::unique_ptr<Container>> Container::start(const PodContext& pod,
 Result<void> Container::prepare() {
   const std::string path = log_file(pod_.folder, spec_.name, spec_.attempt);
   SKIFF_TRY(make_folders(path.substr(0, path.rfind('/'))));
-  log_.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
-  if (!log_.valid()) return os_failure(path);
+  SKIFF_ASSIGN(log_, LogFile::open(path));
   SKIFF_TRY(make_folders(pod_.folder + "/termination"));
   SKIFF_TRY(write_plain(termination_file_, ""));
   ::chmod(termination_file_.c_str(), 0666);
@@ -225,8 +224,8 @@ void Container::fail_start(const std::string& why) {
   int status = 0;
   while (::waitpid(record_.pid, &status, 0) < 0 && errno == EINTR) {
   }
-  out_.finish(log_.get());
-  err_.finish(log_.get());
+  out_.finish(log_.fd());
+  err_.finish(log_.fd());
   if (!group_.empty()) (void)pod_.cgroups.remove(group_);
   record_.state = ContainerState::kFailedToStart;
   record_.finished_at = wall_clock();
@@ -241,6 +240,11 @@ Fd Container::take_input() {
   return Fd(::fcntl(input_.get(), F_DUPFD_CLOEXEC, 3));
 }
 
+void Container::drain(LogPipe& pipe, std::size_t bytes_max) {
+  (void)pipe.drain(log_.fd(), bytes_max);
+  log_.rotate_where_full();
+}
+
 void Container::signal(int signal) {
   if (!running()) return;
   const bool alone = !pod_.file.privileged && signal == SIGKILL;
@@ -251,8 +255,8 @@ void Container::finish(int wait_status) {
   // All writers are dead, but where there is no pid namespace one may have got away: take what is
   // there and do not wait for more.
   constexpr std::size_t kAll = ~std::size_t{0};
-  if (out_.drain(log_.get(), kAll)) out_.finish(log_.get());
-  if (err_.drain(log_.get(), kAll)) err_.finish(log_.get());
+  if (out_.drain(log_.fd(), kAll)) out_.finish(log_.fd());
+  if (err_.drain(log_.fd(), kAll)) err_.finish(log_.fd());
   ExitReport report;
   if (::read(report_.get(), &report, sizeof report) == sizeof report) {
     record_.exit_code = report.exit_code;
@@ -275,7 +279,7 @@ void Container::finish(int wait_status) {
   (void)write_record(pod_.folder, record_);
   if (!group_.empty()) (void)pod_.cgroups.remove(group_);
   remove_tree(fmt::format("{}/layers/{}.{}", pod_.folder, record_.name, record_.attempt));
-  log_.reset();
+  log_.close();
   input_.reset();
 }
 

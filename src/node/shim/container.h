@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "node/cgroup/cgroup.h"
 #include "node/shim/files.h"
+#include "node/shim/log_file.h"
 #include "node/shim/log_writer.h"
 #include "node/shim/wire.h"
 
@@ -32,7 +33,8 @@ class Container {
   bool running() const { return record_.state == ContainerState::kRunning; }
   LogPipe& out() { return out_; }
   LogPipe& err() { return err_; }
-  int log_fd() const { return log_.get(); }
+  // Moves some of what it has printed into the log.
+  void drain(LogPipe& pipe, std::size_t bytes_max);
   // What the program reads, to be written to; not valid where it reads nothing. With stdin_once it
   // can be had once, and the program's input ends when the taker closes it.
   Fd take_input();
@@ -53,7 +55,7 @@ class Container {
   ContainerRecord record_ = {};
   std::string group_ = {};
   std::string termination_file_ = {};
-  Fd log_ = {};
+  LogFile log_ = {};
   Fd report_ = {};
   Fd input_ = {};  // of the program
   LogPipe out_ = {};

@@ -171,7 +171,7 @@ void Shim::on_ready(int fd) {
   }
   for (auto& [name, container] : containers_) {
     for (LogPipe* pipe : {&container->out(), &container->err()}) {
-      if (pipe->fd() == fd) (void)pipe->drain(container->log_fd(), kDrainBytes);
+      if (pipe->fd() == fd) container->drain(*pipe, kDrainBytes);
     }
   }
 }

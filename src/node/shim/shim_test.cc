@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/limits.h"
+#include "node/log_files.h"
+#include "node/shim/log_file.h"
 #include "node/shim/log_writer.h"
 #include "node/shim/mounts.h"
 #include "node/shim/program.h"
@@ -171,6 +174,33 @@ TEST(Wire, CarriesTheRightsOfAContainer) {
   EXPECT_EQ(back->oom_score_adj, -997);
   const auto old = container_from_json(*json::parse(R"({"name":"main"})"));
   EXPECT_EQ(old->capabilities, kDefaultCapabilities) << "a shim of before knows nothing of them";
+}
+
+TEST(LogFile, IsSetAsideWhenFullAndOnlyTheNewestAreKept) {
+  const std::string folder = testing::TempDir() + "skiff-logfile-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/0.log.old") << "not ours";
+  const std::string path = folder + "/0.log";
+  auto log = LogFile::open(path, 10);
+  ASSERT_TRUE(log);
+  const auto write = [&](const std::string& text) {
+    EXPECT_TRUE(write_all(log->fd(), text));
+    log->rotate_where_full();
+  };
+  write("123456789");
+  EXPECT_TRUE(full_logs(path).empty()) << "it is not full yet";
+  for (int i = 1; i <= 7; ++i) write("entry number " + std::to_string(i));
+  write("rest");
+  const auto full = full_logs(path);
+  ASSERT_EQ(full.size(), 4U) << "five with the one that is written";
+  EXPECT_EQ(full.front().number, 4);
+  EXPECT_EQ(*read_file(full.front().path), "entry number 4");
+  EXPECT_EQ(*read_file(full.back().path), "entry number 7");
+  EXPECT_EQ(*read_file(path), "rest");
+  log = LogFile::open(path, 10);
+  write("123456");
+  EXPECT_EQ(full_logs(path).back().number, 8) << "the numbers go on";
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 //   sandbox.json             what start_sandbox was given, the address, the boot it belongs to
 //   shim.sock                where the shim listens (mode 0600)
 //   state/NAME.ATTEMPT.json  one ContainerRecord each, replaced when the container ends
-//   logs/NAME/ATTEMPT.log    CRI lines
+//   logs/NAME/ATTEMPT.log    CRI lines; ATTEMPT.log.1, .2, ... are full and older
 #pragma once
 
 #include <string>
