@@ -135,6 +135,8 @@ std::shared_ptr<const DnsRecords> Agent::Impl::dns_records() const {
 
 bool Agent::Impl::running(std::string_view pod_uid, std::string_view container, int attempt) const {
   const std::lock_guard lock(shared_mutex_);
+  // Who has not looked cannot say that it has ended: an earlier Skiff may have started it.
+  if (!begun_ || unseen_.contains(pod_uid)) return true;
   const auto pod = running_.find(pod_uid);
   if (pod == running_.end()) return false;
   const auto run = pod->second.find(container);
@@ -198,6 +200,11 @@ void Agent::Impl::poll_all() {
   if (pods_known && !adopted_) {
     adopted_ = true;
     adopt(runtime_.list());
+    const std::lock_guard lock(shared_mutex_);
+    begun_ = true;
+    for (const auto& [uid, pod] : pods_) {
+      if (!pod.known) unseen_.insert(uid);
+    }
   }
   if (well && pods_known) return;
   post_after(kRetry, [](Impl& agent) { agent.poll_soon(); });

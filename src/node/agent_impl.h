@@ -165,6 +165,8 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   // what DNS answers from.
   mutable std::mutex shared_mutex_;
   std::map<std::string, std::map<std::string, int, std::less<>>, std::less<>> running_ = {};
+  bool begun_ = false;                              // the pods of an earlier life are known
+  std::set<std::string, std::less<>> unseen_ = {};  // of them those not yet looked at
   std::shared_ptr<const DnsRecords> records_;
 };
 

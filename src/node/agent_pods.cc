@@ -462,6 +462,7 @@ void Agent::Impl::publish_running(const std::string& uid) {
     }
   }
   const std::lock_guard lock(shared_mutex_);
+  if (found == pods_.end() || found->second.known) unseen_.erase(uid);
   if (runs.empty()) {
     running_.erase(uid);
   } else {

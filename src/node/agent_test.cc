@@ -732,11 +732,30 @@ TEST_F(AgentTest, APodOnTheBridgeHasItsOwnNameInItsHosts) {
 TEST_F(AgentTest, TellsWhichRunsAreUnderWay) {
   start();
   create_pod("p", "u1");
-  EXPECT_TRUE(eventually([&] { return agent_->running("u1", "main", 0); }));
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  EXPECT_TRUE(agent_->running("u1", "main", 0));
   EXPECT_FALSE(agent_->running("u1", "main", 1));
   EXPECT_FALSE(agent_->running("u2", "main", 0));
   remove_pod("p", 30);
   EXPECT_TRUE(eventually([&] { return !agent_->running("u1", "main", 0); }));
+}
+
+TEST_F(AgentTest, SaysOfNoRunThatItIsOverBeforeItHasLooked) {
+  agent_ = std::make_unique<Agent>(client_, *runtime_, clock_, options_);
+  EXPECT_TRUE(agent_->running("u1", "main", 0));
+  agent_->start();
+  EXPECT_TRUE(eventually([&] { return !agent_->running("u1", "main", 0); }));
+}
+
+TEST_F(AgentTest, ARunOfAnEarlierLifeIsUnderWayTheWholeTime) {
+  start();
+  create_pod("p", "u1");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  agent_.reset();
+  start();
+  create_pod("q", "u2");
+  while (phase("q") != "Running") ASSERT_TRUE(agent_->running("u1", "main", 0));
+  EXPECT_TRUE(agent_->running("u1", "main", 0));
 }
 
 TEST_F(AgentTest, SeesADeletionThatCameJustBeforeItsOwnWrite) {
