@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "node/process/pod_fixture.h"
@@ -282,6 +283,29 @@ TEST_P(AnyPod, ItStartsInMilliseconds) {
   EXPECT_LE(best, kBound);
 }
 
+TEST_P(AnyPod, OfTheRunsOfAContainerTheLastTwoAreRemembered) {
+  start_pod("p1");
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    run("p1", {.name = "main", .attempt = attempt, .argv = {"echo", std::to_string(attempt)}});
+    if (attempt != 1) continue;
+    std::ofstream(runtime().log_path("p1", "main", 1) + ".7") << "full";
+  }
+  run("p1", {.name = "other", .argv = {"true"}});
+  const std::string folder = *runtime().pod_folder("p1");
+  const auto names = [&](const std::string& in) {
+    std::set<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(folder + in)) {
+      out.insert(entry.path().filename());
+    }
+    return out;
+  };
+  using Names = std::set<std::string>;
+  EXPECT_EQ(names("/logs/main"), (Names{"2.log", "3.log"}));
+  EXPECT_EQ(names("/state"), (Names{"main.2.json", "main.3.json", "other.0.json"}));
+  EXPECT_EQ(names("/termination"), (Names{"main.2", "main.3", "other.0"}));
+  EXPECT_NE(logs("p1", "main", 2).find("2"), std::string::npos) << "for kubectl logs --previous";
+}
+
 TEST_P(AnyPod, AFailureWithoutLastWordsTakesThemFromTheLogWhereAsked) {
   start_pod("p1");
   ContainerSpec spec{.name = "main",
@@ -295,6 +319,11 @@ TEST_P(AnyPod, AFailureWithoutLastWordsTakesThemFromTheLogWhereAsked) {
   spec.attempt = 2;
   spec.argv = {"sh", "-c", "echo fine"};
   EXPECT_EQ(run("p1", spec).message, "") << "a success needs no explanation";
+  spec.attempt = 3;
+  spec.argv = {"sh", "-c", "echo last; exit 3"};
+  std::ofstream(runtime().log_path("p1", "main", 3) + ".1")
+      << "2026-11-15T20:00:01.000000001Z stdout F first\n";
+  EXPECT_EQ(run("p1", spec).message, "first\nlast\n") << "a file that was just begun is no excuse";
 }
 
 INSTANTIATE_TEST_SUITE_P(Plain, AnyPod, testing::Values(false));

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "node/log_files.h"
 #include "node/shim/program.h"
 #include "node/shim/rootfs.h"
 
@@ -125,16 +126,25 @@ std::int64_t fair_pids() {
   return std::max(kLeast, most / 4);
 }
 
-std::string read_log_tail(const std::string& path) {
-  // Enough for the lines that are kept, with what the log puts before each of them.
-  constexpr off_t kTailBytes = 64 * 1024;
+std::string last_bytes(const std::string& path, off_t bytes) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const off_t size = file.valid() ? ::lseek(file.get(), 0, SEEK_END) : 0;
   if (size <= 0) return "";
-  std::string text(static_cast<std::size_t>(std::min(size, kTailBytes)), '\0');
-  const ssize_t n =
-      ::pread(file.get(), text.data(), text.size(), std::max<off_t>(0, size - kTailBytes));
+  std::string text(static_cast<std::size_t>(std::min(size, bytes)), '\0');
+  const ssize_t n = ::pread(file.get(), text.data(), text.size(), std::max<off_t>(0, size - bytes));
   text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+std::string read_log_tail(const std::string& path) {
+  // Enough for the lines that are kept, with what the log puts before each of them.
+  constexpr off_t kTailBytes = 64 * 1024;
+  std::string text = last_bytes(path, kTailBytes);
+  // The file may have been begun a moment ago.
+  const auto full = full_logs(path);
+  if (text.size() < kTailBytes && !full.empty()) {
+    text.insert(0, last_bytes(full.back().path, kTailBytes));
+  }
   return log_tail(text);
 }
 
@@ -158,7 +168,19 @@ Result<std::unique_ptr<Container>> Container::start(const PodContext& pod,
   return made;
 }
 
+// Only the run before this one is kept: a container that ends again and again would fill the disk.
+void Container::forget_old_runs() const {
+  for (int old = spec_.attempt - 2; old >= 0; --old) {
+    const std::string log = log_file(pod_.folder, spec_.name, old);
+    ::unlink(fmt::format("{}/termination/{}.{}", pod_.folder, spec_.name, old).c_str());
+    ::unlink((state_folder(pod_.folder) + "/" + record_name(spec_.name, old)).c_str());
+    for (const FullLog& full : full_logs(log)) ::unlink(full.path.c_str());
+    if (::unlink(log.c_str()) != 0) return;  // those before it went with it
+  }
+}
+
 Result<void> Container::prepare() {
+  forget_old_runs();
   const std::string path = log_file(pod_.folder, spec_.name, spec_.attempt);
   SKIFF_TRY(make_folders(path.substr(0, path.rfind('/'))));
   SKIFF_ASSIGN(log_, LogFile::open(path));

@@ -45,6 +45,7 @@ class Container {
 
  private:
   Container(const PodContext& pod, const ContainerSpec& spec);
+  void forget_old_runs() const;
   Result<void> prepare();
   Result<void> launch();
   void fail_start(const std::string& why);
