@@ -1,0 +1,227 @@
+#include "image/registry.h"
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "net/pki.h"
+
+namespace skiff::image {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 15s;
+constexpr int kRedirects = 5;
+// Manifests are kilobytes; the distribution specification lets servers refuse more than this.
+constexpr std::size_t kDocumentMax = 4 * 1024 * 1024;
+
+bool redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+Result<std::string> body_of(net::StreamingResponse& response) {
+  std::string out;
+  while (true) {
+    SKIFF_ASSIGN(const auto piece, response.read(kPatience));
+    if (!piece) return out;
+    out += *piece;
+    if (out.size() > kDocumentMax) return fail(Code::kTooLarge, "the answer is too large");
+  }
+}
+
+struct Place {
+  net::Endpoint endpoint = {};
+  std::string target = {};
+};
+
+Result<Place> parse_place(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) {
+    return fail(Code::kInvalid, fmt::format("\"{}\" is no address", url));
+  }
+  const std::size_t path = url.find_first_of("/?", scheme + 3);
+  Place out;
+  SKIFF_ASSIGN(out.endpoint, net::parse_endpoint(url.substr(0, path)));
+  out.target = path == std::string_view::npos ? "/" : std::string(url.substr(path));
+  if (out.target.starts_with('?')) out.target = "/" + out.target;
+  return out;
+}
+
+bool same_server(const net::Endpoint& a, const net::Endpoint& b) {
+  return a.host == b.host && a.port == b.port && a.tls == b.tls;
+}
+
+// What the registry itself says: {"errors": [{"code", "message"}]}.
+std::string own_words(const std::string& body) {
+  const auto parsed = json::parse(body);
+  if (!parsed) return "";
+  for (const json::value& error : json::get_array(*parsed, {"errors"})) {
+    const auto message = json::get_string(error, {"message"});
+    if (!message.empty()) return std::string(message);
+    return std::string(json::get_string(error, {"code"}));
+  }
+  return "";
+}
+
+}  // namespace
+
+Registry::Registry(net::Client& client, Reference reference, net::Endpoint endpoint,
+                   std::optional<Credentials> credentials)
+    : client_(client),
+      reference_(std::move(reference)),
+      endpoint_(std::move(endpoint)),
+      credentials_(std::move(credentials)) {}
+
+Result<std::unique_ptr<Registry>> Registry::open(net::Client& client, const Reference& reference,
+                                                 std::optional<Credentials> credentials) {
+  SKIFF_ASSIGN(const RegistryAddress address, registry_address(reference.registry));
+  net::Endpoint endpoint{
+      .host = address.host, .port = static_cast<std::uint16_t>(address.port), .tls = address.tls};
+  return std::unique_ptr<Registry>(
+      new Registry(client, reference, std::move(endpoint), std::move(credentials)));
+}
+
+std::unexpected<Error> Registry::refused(int status, const std::string& body) const {
+  const std::string words = own_words(body);
+  const std::string tail = words.empty() ? "" : ": " + words;
+  if (status == 401 || status == 403) {
+    return fail(status == 401 ? Code::kUnauthorized : Code::kForbidden,
+                fmt::format("pull access denied for {}, the repository does not exist or may need "
+                            "authorization (imagePullSecrets){}",
+                            reference_.name(), tail));
+  }
+  if (status == 404) {
+    return fail(Code::kNotFound, fmt::format("{}: not found{}", reference_.text(), tail));
+  }
+  if (status == 429) {
+    return fail(Code::kTooManyRequests,
+                fmt::format("registry {} says that there were too many requests{}",
+                            reference_.registry, tail));
+  }
+  return fail(Code::kServiceUnavailable,
+              fmt::format("registry {} answered {} {}{}", reference_.registry, status,
+                          http::status_text(status), tail));
+}
+
+Result<void> Registry::fetch_token(const Challenge& challenge) {
+  SKIFF_ASSIGN(Place place, parse_place(challenge.realm));
+  std::string query;
+  const auto add = [&](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    query += fmt::format("{}{}={}", query.empty() ? "" : "&", key, http::escape(value));
+  };
+  const std::string scope = challenge.scope.empty()
+                                ? fmt::format("repository:{}:pull", reference_.repository)
+                                : challenge.scope;
+  http::Request request{.headers = {{"Accept", "application/json"}}};
+  add("service", challenge.service);
+  add("scope", scope);
+  // A password is sent to where the registry says, but never in the clear over the network.
+  const bool safe = place.endpoint.tls || same_server(place.endpoint, endpoint_) ||
+                    place.endpoint.host == "localhost" || place.endpoint.host.starts_with("127.");
+  const Credentials* own = credentials_ && safe ? &*credentials_ : nullptr;
+  if (own != nullptr && !own->identity_token.empty()) {
+    add("grant_type", "refresh_token");
+    add("refresh_token", own->identity_token);
+    add("client_id", "skiff");
+    request.method = "POST";
+    request.body = query;
+    request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
+    request.target = place.target;
+  } else {
+    const char* joint = place.target.find('?') == std::string::npos ? "?" : "&";
+    request.target = place.target + joint + query;
+    if (own != nullptr) request.headers.emplace_back("Authorization", basic_header(*own));
+  }
+  SKIFF_ASSIGN(const http::Response answer, client_.send(place.endpoint, request, kPatience));
+  if (answer.status != 200) return refused(answer.status, answer.body);
+  SKIFF_ASSIGN(const json::value token, json::parse(answer.body));
+  for (const char* key : {"token", "access_token"}) {
+    if (const auto text = json::get_string(token, {key}); !text.empty()) {
+      authorization_ = fmt::format("Bearer {}", text);
+      return {};
+    }
+  }
+  return fail(Code::kUnauthorized, fmt::format("{} gave no token", place.endpoint.host));
+}
+
+Result<void> Registry::authorize(std::string_view header) {
+  const auto challenge = parse_challenge(header);
+  if (!challenge) return refused(401, "");
+  if (challenge->bearer) return fetch_token(*challenge);
+  if (!credentials_) return refused(401, "");
+  authorization_ = basic_header(*credentials_);
+  return {};
+}
+
+Result<std::unique_ptr<net::StreamingResponse>> Registry::follow(const std::string& location,
+                                                                 const http::Headers& headers,
+                                                                 int hops) {
+  if (hops > kRedirects) return fail(Code::kServiceUnavailable, "the registry redirects in a ring");
+  Place place{.endpoint = endpoint_, .target = location};
+  if (!location.starts_with('/')) {
+    SKIFF_ASSIGN(place, parse_place(location));
+  }
+  if (endpoint_.tls && !place.endpoint.tls) {
+    return fail(Code::kServiceUnavailable,
+                fmt::format("registry {} redirects to plain HTTP", reference_.registry));
+  }
+  http::Request request{.target = place.target, .headers = headers};
+  // Others must not see our token; the addresses of stores carry their own.
+  if (same_server(place.endpoint, endpoint_) && !authorization_.empty()) {
+    request.headers.emplace_back("Authorization", authorization_);
+  }
+  SKIFF_ASSIGN(auto response, client_.open(place.endpoint, request, kPatience));
+  if (!redirect(response->status())) return response;
+  const std::string next(http::header(response->headers(), "Location"));
+  if (next.starts_with('/') && !same_server(place.endpoint, endpoint_)) {
+    const std::string origin = fmt::format(
+        "{}://{}:{}", place.endpoint.tls ? "https" : "http",
+        place.endpoint.host.contains(':') ? "[" + place.endpoint.host + "]" : place.endpoint.host,
+        place.endpoint.port);
+    return follow(origin + next, headers, hops + 1);
+  }
+  return follow(next, headers, hops + 1);
+}
+
+Result<std::unique_ptr<net::StreamingResponse>> Registry::get(const std::string& target,
+                                                              const http::Headers& headers) {
+  SKIFF_ASSIGN(auto response, follow(target, headers, 0));
+  if (response->status() == 401) {
+    const std::string challenge(http::header(response->headers(), "WWW-Authenticate"));
+    SKIFF_TRY(body_of(*response));
+    SKIFF_TRY(authorize(challenge));
+    SKIFF_ASSIGN(response, follow(target, headers, 0));
+  }
+  if (response->status() == 200 || response->status() == 206) return response;
+  const auto body = body_of(*response);
+  return refused(response->status(), body ? *body : "");
+}
+
+Result<Registry::Document> Registry::manifest(const std::string& wanted) {
+  const http::Headers headers{{"Accept", fmt::format("{}, {}, {}, {}", kOciIndex, kDockerIndex,
+                                                     kOciManifest, kDockerManifest)}};
+  SKIFF_ASSIGN(const auto response,
+               get(fmt::format("/v2/{}/manifests/{}", reference_.repository, wanted), headers));
+  Document out;
+  SKIFF_ASSIGN(out.text, body_of(*response));
+  out.digest = "sha256:" + net::sha256_hex(out.text);
+  if (is_digest(wanted) && out.digest != wanted) {
+    return fail(Code::kInvalid, fmt::format("registry {} sent a manifest with digest {} for {}",
+                                            reference_.registry, out.digest, wanted));
+  }
+  return out;
+}
+
+Result<Registry::Download> Registry::blob(const Descriptor& descriptor, std::int64_t offset) {
+  http::Headers headers;
+  if (offset > 0) headers.emplace_back("Range", fmt::format("bytes={}-", offset));
+  Download out;
+  SKIFF_ASSIGN(
+      out.stream,
+      get(fmt::format("/v2/{}/blobs/{}", reference_.repository, descriptor.digest), headers));
+  out.resumed = out.stream->status() == 206;
+  return out;
+}
+
+}  // namespace skiff::image
