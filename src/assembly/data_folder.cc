@@ -32,7 +32,9 @@ bool take_lock(int fd) {
 bool is_data_folder(const std::filesystem::path& path) {
   if (std::filesystem::exists(path / "lock")) return true;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
-    if (entry.path().filename() != "skiff.log") return false;
+    // Images may be loaded before the first start.
+    const auto name = entry.path().filename();
+    if (name != "skiff.log" && name != "images") return false;
   }
   return true;
 }

@@ -269,6 +269,16 @@ Result<std::string> Platform::pod_token(const node::TokenWish& wish) {
   return std::move(minted.token);
 }
 
+// Only root can lay layers over one another; others have mapped images.
+void Platform::open_images() {
+  if (!process_.privileged) return;
+  auto images = image::Images::open(folder_.at("images"));
+  if (!images) return log_line("images cannot be used: " + images.error().message);
+  images_ = std::move(*images);
+  // What a Skiff that was killed left half done.
+  if (const auto done = images_->store().collect(); !done) log_line(done.error().message);
+}
+
 void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
   // The runtime has told why there is no bridge; without it nobody can be at its address.
@@ -295,6 +305,7 @@ void Platform::start_node() {
   }
   node_client_ = std::make_unique<client::LocalClient>(
       *server_, [this](auto fn) { loop_.post(std::move(fn)); });
+  open_images();
   std::map<std::string, std::string> capacity;
   for (const auto& [name, n] : options_.capacity) capacity[name] = std::to_string(n);
   agent_ = std::make_unique<node::Agent>(
@@ -304,6 +315,7 @@ void Platform::start_node() {
                          .version = kVersion,
                          .pod_cidr = process_.gateway.empty() ? "" : process_.subnet,
                          .images_host = options_.images_host,
+                         .images = images_.get(),
                          .capacity = capacity,
                          .hidden = {folder_.path()},
                          .volumes_folder = volumes_folder(),
@@ -389,6 +401,7 @@ void Platform::stop(bool keep_pods) {
   loop_.stop();
   control_.reset();
   agent_.reset();
+  images_.reset();
   runtime_.reset();
   if (!keep_pods && process_.privileged) {
     if (auto released = node::release_network(process_); !released)

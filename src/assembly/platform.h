@@ -18,6 +18,7 @@
 #include "client/local/local_client.h"
 #include "control/runtime.h"
 #include "env/posix/clock.h"
+#include "image/images.h"
 #include "net/server.h"
 #include "node/agent.h"
 #include "node/dns_server.h"
@@ -52,6 +53,7 @@ class Platform {
   void make_server(AskToStop ask_to_stop);
   Result<void> listen();
   void start_control();
+  void open_images();
   void start_node();
   Result<std::string> pod_token(const node::TokenWish& wish);
   std::map<std::string, Duration, std::less<>> graces();  // by pod uid
@@ -82,6 +84,7 @@ class Platform {
   std::unique_ptr<node::Runtime> runtime_;
   std::unique_ptr<apiserver::PodStreams> pod_streams_;
   std::unique_ptr<client::LocalClient> node_client_;
+  std::unique_ptr<image::Images> images_;
   std::unique_ptr<node::Agent> agent_;
   std::unique_ptr<node::DnsServer> dns_;
   std::unique_ptr<client::LocalClient> page_client_;

@@ -123,6 +123,7 @@ void Agent::Impl::stop() {
   jobs_.close();
   probers_.stop();
   hookers_.stop();
+  pullers_.stop();
   thread_.join();
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();

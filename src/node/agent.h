@@ -14,6 +14,7 @@
 
 #include "client/client.h"
 #include "env/env.h"
+#include "image/images.h"
 #include "node/dns_records.h"
 #include "node/environment.h"
 #include "node/runtime.h"
@@ -31,7 +32,8 @@ struct AgentOptions {
   std::string node_address = "127.0.0.1";
   std::string version = {};
   std::string pod_cidr = {};
-  bool images_host = false;                          // --images=host
+  bool images_host = false;         // --images=host
+  image::Images* images = nullptr;  // the store and registries; null: mapped images only
   std::map<std::string, std::string> capacity = {};  // --capacity RES=N
   std::vector<std::string> hidden = {};              // folders no pod may see: Skiff's data
   std::string volumes_folder = {};  // where volumes for claims are made; empty: nowhere

@@ -17,6 +17,7 @@
 #include "node/health/crew.h"
 #include "node/health/hook.h"
 #include "node/health/probe.h"
+#include "node/image_fetch.h"
 #include "node/mailbox.h"
 #include "node/mirror.h"
 #include "node/node_object.h"
@@ -65,6 +66,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
     HookRuns hooks = {};
     std::map<std::pair<std::string, HookKind>, std::stop_source> hook_stops = {};
     Mailbox::When wake = Mailbox::When::max();
+    std::map<std::string, FetchState, std::less<>> images = {};  // by container
   };
   // What a worker found, to be applied on the agent's thread.
   using Outcome = std::function<void(Impl&, Pod&)>;
@@ -117,6 +119,16 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void wake_pod(Pod& pod, Duration wait);
   EnvironmentInput environment(const json::value& pod, const json::value& container);
 
+  // agent_images.cc
+  // Nothing: it is being fetched, and its arrival visits the pod.
+  std::optional<std::expected<ResolvedImage, Refusal>> image_for(Pod& pod,
+                                                                 const json::value& container,
+                                                                 int attempt);
+  void fetch(Pod& pod, const json::value& container, int attempt, image::Reference reference);
+  image::Keyring pull_secrets(const json::value& pod);
+  void fetched(const std::string& uid, const std::string& container, const FetchOutcome& outcome);
+  void forget_images(const std::set<std::string, std::less<>>& existing);
+
   // agent_health.cc
   std::map<std::string, Verdict, std::less<>> look_after(Pod& pod);
   void probe(Pod& pod, const json::value& container, ProbeKind kind);
@@ -138,6 +150,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Mailbox jobs_ = {};
   Crew probers_{64};
   Crew hookers_{64};  // hooks may take minutes: probes do not wait behind them
+  Crew pullers_{4};
   std::thread thread_ = {};
   std::vector<std::thread> workers_ = {};
   std::atomic_bool poll_posted_ = false;  // outlives the mirrors, whose watches set it

@@ -38,7 +38,8 @@ struct StartReport {
 
 // On a worker: everything about starting that touches the disk or the runtime.
 StartReport start_all(Runtime& runtime, const std::string& uid, std::vector<Setup> setups,
-                      const std::string& hosts, const std::vector<std::string>& hidden) {
+                      const std::string& hosts, const std::vector<std::string>& hidden,
+                      const image::Images* images) {
   StartReport report;
   const Result<std::string> folder = runtime.pod_folder(uid);
   for (Setup& setup : setups) {
@@ -47,7 +48,9 @@ StartReport start_all(Runtime& runtime, const std::string& uid, std::vector<Setu
       report.failures.push_back({name, {"CreateContainerError", folder.error().message}});
       continue;
     }
+    const auto stored = setup.stored;
     auto spec = mount_volumes(std::move(setup), *folder, hidden);
+    if (spec && stored) spec = lay_layers(std::move(*spec), *images, uid, *stored);
     if (spec) spec = mount_hosts(std::move(*spec), *folder, hosts);
     if (!spec) {
       report.failures.push_back({name, spec.error()});
@@ -94,6 +97,7 @@ void Agent::Impl::pod_event(const client::Event& event) {
 void Agent::Impl::adopt(const std::vector<std::string>& uids) {
   std::set<std::string, std::less<>> existing;
   for (const auto& [key, object] : pods_mirror_.objects()) existing.emplace(api::uid(*object));
+  forget_images(existing);
   for (const std::string& uid : uids) {
     if (pods_.contains(uid)) continue;
     if (!existing.contains(uid)) {
@@ -129,8 +133,7 @@ void Agent::Impl::resync() {
 void Agent::Impl::images_changed() {
   for (auto& [uid, pod] : pods_) {
     if (std::erase_if(pod.obstacles, [](const auto& entry) {
-          return entry.second.reason == "ErrImagePull" ||
-                 entry.second.reason == "CreateContainerError";
+          return about_image(entry.second.reason) || entry.second.reason == "CreateContainerError";
         }) > 0) {
       post([key = uid](Impl& agent) { agent.visit(key); });
     }
@@ -184,6 +187,9 @@ void Agent::Impl::visit(const std::string& uid) {
                  .health = look_after(pod),
                  .hooks = pod.hooks,
                  .host_ip = options_.node_address};
+    for (const auto& [name, state] : pod.images) {
+      if (!state.id.empty()) view.image_ids[name] = state.id;
+    }
     PodActions actions = plan_pod(view, clock_.now());
     const std::vector<PodActions::Start> starts = actions.start;
     act(pod, std::move(actions));
@@ -215,10 +221,11 @@ void Agent::Impl::ask_runtime(Pod& pod) {
 
 void Agent::Impl::remove(Pod& pod) {
   for (auto& [hook, stop] : pod.hook_stops) stop.request_stop();
-  run_job(pod, [uid = pod.uid](Runtime& runtime) -> Outcome {
+  run_job(pod, [uid = pod.uid, images = options_.images](Runtime& runtime) -> Outcome {
     Result<void> done = runtime.stop_sandbox(uid);
     if (done || done.error().code == Code::kNotFound) done = runtime.remove_sandbox(uid);
     const bool removed = done || done.error().code == Code::kNotFound;
+    if (removed && images != nullptr) images->store().forget(uid);
     return [removed, why = done ? std::string() : done.error().message](Impl& agent, Pod& at) {
       if (removed) {
         agent.events_.forget(at.uid);
@@ -384,6 +391,8 @@ void Agent::Impl::obstruct(Pod& pod, const std::string& container, const Refusal
     note.message =
         fmt::format("Failed to pull image \"{}\": {}",
                     spec == nullptr ? "" : json::get_string(*spec, {"image"}), refusal.message);
+  } else if (about_image(refusal.reason)) {
+    note = {true, "InspectFailed", refusal.message, container};
   } else if (refusal.reason == "ContainerCreating") {
     note = {true, "FailedMount", refusal.message, ""};
   }
@@ -400,13 +409,15 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
   for (const PodActions::Start& start : starts) {
     const json::value* container = find_container(object, start.container);
     if (container == nullptr) continue;
-    auto setup = set_up_container({.pod = object,
-                                   .container = *container,
-                                   .attempt = start.attempt,
-                                   .mappings = mappings_,
-                                   .images_host = options_.images_host,
-                                   .own_uid = static_cast<int>(::geteuid()),
-                                   .environment = environment(object, *container)});
+    const auto image = image_for(pod, *container, start.attempt);
+    if (!image) continue;
+    auto setup = !*image ? std::unexpected(image->error())
+                         : set_up_container({.pod = object,
+                                             .container = *container,
+                                             .attempt = start.attempt,
+                                             .image = **image,
+                                             .own_uid = static_cast<int>(::geteuid()),
+                                             .environment = environment(object, *container)});
     if (setup) {
       pod.obstacles.erase(start.container);
       setups.push_back(std::move(*setup));
@@ -418,14 +429,15 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
   if (setups.empty()) return !obstructed;
   const bool own_hosts = !options_.dns_address.empty() &&
                          !json::get_bool(object, {"spec", "hostNetwork"}).value_or(false);
-  run_job(pod,
-          [uid = pod.uid, setups = std::move(setups), hidden = options_.hidden,
-           hosts = own_hosts ? hosts_for(object, nullptr)
-                             : std::string()](Runtime& runtime) mutable -> Outcome {
-            StartReport report = start_all(runtime, uid, std::move(setups), hosts, hidden);
-            Result<SandboxRecord> record = runtime.inspect(uid);
-            return [report = std::move(report), record = std::move(record)](Impl& agent,
-                                                                            Pod& at) mutable {
+  run_job(
+      pod,
+      [uid = pod.uid, setups = std::move(setups), hidden = options_.hidden,
+       images = options_.images, hosts = own_hosts ? hosts_for(object, nullptr) : std::string()](
+          Runtime& runtime) mutable -> Outcome {
+        StartReport report = start_all(runtime, uid, std::move(setups), hosts, hidden, images);
+        Result<SandboxRecord> record = runtime.inspect(uid);
+        return
+            [report = std::move(report), record = std::move(record)](Impl& agent, Pod& at) mutable {
               if (record) at.sandbox = std::move(*record);
               for (const auto& [name, refusal] : report.failures) agent.obstruct(at, name, refusal);
               for (const std::string& name : report.started) {
@@ -436,7 +448,7 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
                                      {false, "Started", "Started container " + name, name}, now);
               }
             };
-          });
+      });
   return true;
 }
 

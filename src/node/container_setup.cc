@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 
 #include "base/quantity.h"
 #include "node/security.h"
@@ -14,6 +15,14 @@ Quantity resource(const json::value& container, std::string_view list, std::stri
   return given == nullptr ? Quantity() : Quantity::from_json(*given).value_or(Quantity());
 }
 
+// The image's own user, unless the pod names another; their group and home are in the image too.
+std::expected<image::User, Refusal> image_user(const SetupInput& input) {
+  const auto uid = run_as(input.pod, input.container, "runAsUser");
+  auto user = find_user(input.image.accounts, uid ? std::to_string(*uid) : input.image.user);
+  if (!user) return std::unexpected(Refusal{"CreateContainerError", user.error().message});
+  return std::move(*user);
+}
+
 // What is missing may come: the pod waits as one whose volumes are not there yet. What is wrong
 // is told as an error.
 Refusal volume_refusal(const Error& error) {
@@ -24,13 +33,19 @@ Refusal volume_refusal(const Error& error) {
 }  // namespace
 
 std::expected<Setup, Refusal> set_up_container(SetupInput input) {
-  const std::string_view image_name = json::get_string(input.container, {"image"});
-  auto image = resolve_image(image_name, input.mappings, input.images_host);
-  if (!image) return std::unexpected(image.error());
-
+  const ResolvedImage* const image = &input.image;
   input.environment.image = image->env;
   input.environment.venv = image->venv;
   input.environment.host_image = image->host;
+  std::optional<image::User> user;
+  if (image->stored) {
+    auto found = image_user(input);
+    if (!found) return std::unexpected(found.error());
+    user = std::move(*found);
+    // Where this machine keeps its certificates and packages means nothing in there.
+    input.environment.machine.clear();
+    input.environment.image.insert(input.environment.image.begin(), {"HOME", user->home});
+  }
   Result<Variables> variables = build_environment(input.environment);
   if (!variables) {
     return std::unexpected(Refusal{"CreateContainerConfigError", variables.error().message});
@@ -50,6 +65,11 @@ std::expected<Setup, Refusal> set_up_container(SetupInput input) {
   for (const auto& [name, value] : *variables) out.spec.env.push_back(name + "=" + value);
   out.spec.working_dir = json::get_string(input.container, {"workingDir"}, image->working_dir);
   out.spec.mounts = image->mounts;
+  if (user) {
+    out.spec.uid = user->uid;
+    out.spec.gid = user->gid;
+    out.stored = image->stored;
+  }
   if (auto secured = secure(input.pod, input.container, input.own_uid, out.spec); !secured) {
     return std::unexpected(std::move(secured.error()));
   }

@@ -18,8 +18,7 @@ struct SetupInput {
   const json::value& pod;  // with its address in status.podIP
   const json::value& container;
   int attempt = 0;
-  const std::vector<Object>& mappings;
-  bool images_host = false;
+  const ResolvedImage& image;
   int own_uid = 0;               // who programs run as where nobody says it
   EnvironmentInput environment;  // image, venv and host_image are filled in here
 };
@@ -30,6 +29,7 @@ struct Setup {
   Variables variables = {};
   std::vector<Volume> volumes = {};
   json::value container = {};
+  std::optional<image::StoredImage> stored = {};  // whose layers are to be its files
 };
 
 // Pure but for the lookup of config maps and secrets.

@@ -97,6 +97,24 @@ std::expected<ResolvedImage, Refusal> resolve_image(std::string_view image,
                   image)});
 }
 
+ResolvedImage from_store(const image::Image& image, image::Accounts accounts) {
+  return {.host = false,
+          .entrypoint = image.config.entrypoint,
+          .args = image.config.cmd,
+          .working_dir = image.config.working_dir,
+          .env = image.config.env,
+          .stored = image.stored,
+          .accounts = std::move(accounts),
+          .user = image.config.user};
+}
+
+std::string image_id(const image::StoredImage& image) {
+  const std::size_t at = image.name.find('@');
+  const std::size_t tag = image.name.rfind(':');
+  const std::size_t end = at != std::string::npos ? at : tag;
+  return fmt::format("{}@{}", std::string_view(image.name).substr(0, end), image.target);
+}
+
 std::expected<std::vector<std::string>, Refusal> command_line(const json::value& container,
                                                               const ResolvedImage& image,
                                                               const Variables& variables) {
@@ -111,6 +129,14 @@ std::expected<std::vector<std::string>, Refusal> command_line(const json::value&
   const bool nothing = command.empty() && image.entrypoint.empty();
   // With a root file system of its own the image's args may be the whole command (CMD).
   if (!out.empty() && !(nothing && image.host)) return out;
+  if (!image.host) {
+    return std::unexpected(
+        Refusal{"CreateContainerError",
+                fmt::format("no command specified: neither container \"{}\" nor image \"{}\" "
+                            "names a program to run",
+                            json::get_string(container, {"name"}),
+                            json::get_string(container, {"image"}))});
+  }
   return std::unexpected(Refusal{
       "CreateContainerError",
       fmt::format("container \"{0}\" gives no command, and image \"{1}\" runs on this machine's "

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "image/store.h"
+#include "image/user.h"
 #include "node/environment.h"
 #include "node/runtime.h"
 
@@ -21,6 +23,10 @@ struct ResolvedImage {
   std::string working_dir = {};
   Variables env = {};
   std::vector<Mount> mounts = {};
+  // Of an image of the store.
+  std::optional<image::StoredImage> stored = {};
+  image::Accounts accounts = {};
+  std::string user = {};
 };
 
 // Why a container waits: the reason kubectl shows, and a sentence with the remedies.
@@ -38,6 +44,11 @@ bool image_matches(std::string_view pattern, std::string_view image);
 std::expected<ResolvedImage, Refusal> resolve_image(std::string_view image,
                                                     const std::vector<Object>& mappings,
                                                     bool host_for_all);
+
+// An image of the store, as its own configuration says it is run.
+ResolvedImage from_store(const image::Image& image, image::Accounts accounts);
+// What kubectl shows as imageID: the name with the digest that the registry knows.
+std::string image_id(const image::StoredImage& image);
 
 // command and args of the container over entrypoint and args of the image, expanded.
 std::expected<std::vector<std::string>, Refusal> command_line(const json::value& container,

@@ -233,12 +233,23 @@ class Round {
   void show_obstacle(ContainerFacts& c, const Obstacle& obstacle) {
     c.waiting_reason = obstacle.reason;
     c.waiting_message = obstacle.message;
-    const Time settles = obstacle.since + kBackoffFirst;
+    // The wait is told as such for at least its second half.
+    const Duration half = (obstacle.retry_at - obstacle.since) / 2;
+    const Time settles = obstacle.since + std::min<Duration>(kBackoffFirst, half);
     if (obstacle.reason != "ErrImagePull") return;
     if (now_ < settles) return wake_at(settles);
     c.waiting_reason = "ImagePullBackOff";
     c.waiting_message = fmt::format("Back-off pulling image \"{}\": {}",
                                     json::get_string(*c.spec, {"image"}), obstacle.message);
+    const bool told =
+        c.old_status != nullptr &&
+        json::get_string(*c.old_status, {"state", "waiting", "reason"}) == c.waiting_reason;
+    if (told) return;
+    actions_.notes.push_back(
+        {false, "BackOff",
+         fmt::format("Back-off pulling image \"{}\"", json::get_string(*c.spec, {"image"})),
+         c.name});
+    actions_.notes.push_back({true, "Failed", "Error: ImagePullBackOff", c.name});
   }
 
   // Counts this end once, and says whether the wait after it is over.

@@ -53,6 +53,7 @@ struct PodView {
   std::map<std::string, Verdict, std::less<>> health = {};  // of containers with probes
   HookRuns hooks = {};
   std::string host_ip = {};
+  std::map<std::string, std::string, std::less<>> image_ids = {};  // by container, where known
 };
 
 struct PodNote {

@@ -162,7 +162,9 @@ json::value container_status(const ContainerFacts& facts, std::string_view pod_u
   out["ready"] = facts.init && !facts.sidecar ? facts.succeeded() : facts.ready;
   out["restartCount"] = facts.attempt;
   out["image"] = json::string(image);
-  out["imageID"] = facts.life == Life::kNeverRan ? json::string() : json::string(image);
+  out["imageID"] = facts.life == Life::kNeverRan ? json::string()
+                   : facts.image_id.empty()      ? json::string(image)
+                                                 : json::string(facts.image_id);
   if (facts.life != Life::kNeverRan) {
     out["containerID"] = container_id(pod_uid, facts.name, facts.attempt);
   }
@@ -293,6 +295,12 @@ std::vector<ContainerFacts> container_facts(const PodView& view, Time now) {
         read_old_status(facts, now);
       }
       read_health(facts, view);
+      if (const auto id = view.image_ids.find(facts.name); id != view.image_ids.end()) {
+        facts.image_id = id->second;
+      } else if (facts.old_status != nullptr) {
+        // In the words of an earlier Skiff.
+        facts.image_id = json::get_string(*facts.old_status, {"imageID"});
+      }
       out.push_back(std::move(facts));
     }
   }

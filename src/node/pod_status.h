@@ -43,6 +43,7 @@ struct ContainerFacts {
   // Shown instead of the end, or before the first run.
   std::string waiting_reason = {};
   std::string waiting_message = {};
+  std::string image_id = {};  // empty: not known
 
   // Its program runs, but it counts as running only when the hook of its start has ended.
   bool starting() const { return life == Life::kRunning && hook != StartHook::kNone; }

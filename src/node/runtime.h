@@ -45,6 +45,7 @@ struct ContainerSpec {
   std::string name = {};
   int attempt = 0;          // 0, 1, 2, ...: one log file and one exit record each
   std::string rootfs = {};  // empty: the machine's own files, writes private to the pod
+  std::vector<std::string> layers = {};  // of an image, topmost first; takes the place of rootfs
   std::vector<std::string> argv = {};
   std::vector<std::string> env = {};  // NAME=value
   std::string working_dir = {};

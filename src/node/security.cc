@@ -62,14 +62,6 @@ static_assert(kNames.size() == CAP_LAST_CAP + 1);
 constexpr std::int64_t kGuaranteedScore = -997;
 constexpr std::int64_t kBestEffortScore = 1000;
 
-// The container's word, else the pod's.
-std::optional<int> run_as(const json::value& pod, const json::value& container,
-                          std::string_view field) {
-  auto id = json::get_int(container, {"securityContext", field});
-  if (!id) id = json::get_int(pod, {"spec", "securityContext", field});
-  return id ? std::optional(static_cast<int>(*id)) : std::nullopt;
-}
-
 std::expected<void, Refusal> check_root(const json::value& pod, const json::value& container,
                                         bool by_pod, int uid) {
   auto wanted = json::get_bool(container, {"securityContext", "runAsNonRoot"});
@@ -113,6 +105,13 @@ std::int64_t requested_memory(const json::value& container) {
 
 }  // namespace
 
+std::optional<int> run_as(const json::value& pod, const json::value& container,
+                          std::string_view field) {
+  auto id = json::get_int(container, {"securityContext", field});
+  if (!id) id = json::get_int(pod, {"spec", "securityContext", field});
+  return id ? std::optional(static_cast<int>(*id)) : std::nullopt;
+}
+
 Capabilities capability_named(std::string_view name) {
   std::string upper(name);
   std::transform(upper.begin(), upper.end(), upper.begin(),
@@ -134,7 +133,7 @@ std::expected<void, Refusal> secure(const json::value& pod, const json::value& c
   const auto checked =
       check_root(pod, container, user.has_value(), user.value_or(spec.uid.value_or(own_uid)));
   if (!checked) return checked;
-  if (user) {
+  if (user && user != spec.uid) {
     spec.uid = user;
     spec.gid.reset();  // the image's group belonged to the image's user
   }

@@ -10,6 +10,10 @@
 
 namespace skiff::node {
 
+// runAsUser or runAsGroup: the container's word, else the pod's.
+std::optional<int> run_as(const json::value& pod, const json::value& container,
+                          std::string_view field);
+
 // Fills in what `spec` says about the program's rights. Where it names a user already, that is the
 // image's; `own_uid` is who programs run as where neither names one.
 std::expected<void, Refusal> secure(const json::value& pod, const json::value& container,

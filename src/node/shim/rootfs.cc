@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -33,12 +34,27 @@ std::string escape_option(std::string_view path) {
   return out;
 }
 
+// The options of a mount must fit into one page, which the names of many layers do not: each gets
+// a short link.
+Result<std::string> short_names(const std::vector<std::string>& lowers, const std::string& layer) {
+  std::string out;
+  SKIFF_TRY(make_folders(fmt::format("layers/{}/l", layer)));
+  for (std::size_t i = 0; i < lowers.size(); ++i) {
+    const std::string link = fmt::format("layers/{}/l/{}", layer, i);
+    if (::symlink(lowers[i].c_str(), link.c_str()) != 0 && errno != EEXIST) return os_failure(link);
+    out += (i == 0 ? "" : ":") + link;
+  }
+  return out;
+}
+
 // The current folder must be the pod's: with relative layer paths the options stay short however
 // long the path of the data directory is.
-Result<void> overlay_at(const std::string& lower, const std::string& layer, int target) {
+Result<void> overlay_at(const std::vector<std::string>& lowers, const std::string& layer,
+                        int target) {
   SKIFF_TRY(make_folders("layers/" + layer + "/upper"));
   SKIFF_TRY(make_folders("layers/" + layer + "/work"));
   // The new root of the overlay takes the mode of the upper folder.
+  const std::string& lower = lowers.front();
   struct stat below{};
   if (::stat(lower.c_str(), &below) != 0) return os_failure(lower);
   const std::string upper = "layers/" + layer + "/upper";
@@ -46,8 +62,12 @@ Result<void> overlay_at(const std::string& lower, const std::string& layer, int 
       ::chown(upper.c_str(), below.st_uid, below.st_gid) != 0) {
     return os_failure(upper);
   }
-  const std::string options = fmt::format("lowerdir={},upperdir={},workdir=layers/{}/work",
-                                          escape_option(lower), upper, layer);
+  std::string below_all = escape_option(lower);
+  if (lowers.size() > 1) {
+    SKIFF_ASSIGN(below_all, short_names(lowers, layer));
+  }
+  const std::string options =
+      fmt::format("lowerdir={},upperdir={},workdir=layers/{}/work", below_all, upper, layer);
   const std::string place = fmt::format("/proc/self/fd/{}", target);
   if (::mount("overlay", place.c_str(), "overlay", 0, options.c_str()) != 0) {
     return os_failure(fmt::format("cannot lay a private layer over {}", lower));
@@ -81,7 +101,7 @@ Result<void> mount_nested(const std::string& pod_folder, int root) {
     const auto target = open_in_root(root, entry.path, Missing::kIsError);
     if (!target) continue;  // covered by a later mount
     const std::string layer = std::to_string(++count);
-    if (count <= kNestedMounts && overlay_at(entry.path, layer, target->get())) continue;
+    if (count <= kNestedMounts && overlay_at({entry.path}, layer, target->get())) continue;
     // A single file, or a file system that an overlay cannot stand on. One that cannot even be
     // shown read-only (a dead network mount) leaves an empty folder; it stops no pod.
     (void)bind_at(entry.path, target->get(), {.read_only = true, .recursive = false});
@@ -222,7 +242,9 @@ Result<void> mount_image_root(const RootRequest& request) {
   const std::string layer = fmt::format("{}.{}", request.container.name, request.container.attempt);
   const Fd place(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!place.valid()) return os_failure("rootfs");
-  return overlay_at(request.container.rootfs, layer, place.get());
+  const ContainerSpec& container = request.container;
+  if (container.layers.empty()) return overlay_at({container.rootfs}, layer, place.get());
+  return overlay_at(container.layers, layer, place.get());
 }
 
 }  // namespace
@@ -232,11 +254,11 @@ Result<void> mount_machine_root(const std::string& pod_folder) {
   SKIFF_TRY(make_folders("rootfs"));
   Fd place(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!place.valid()) return os_failure("rootfs");
-  if (!overlay_at("/", "0", place.get())) {
+  if (!overlay_at({"/"}, "0", place.get())) {
     // The pod's folder cannot hold an upper layer (it is on an overlay itself, in a container
     // engine say): writes then go to memory, and where that fails too there are none.
     (void)::mount("tmpfs", "layers", "tmpfs", MS_NODEV, "mode=0700");
-    if (!overlay_at("/", "0", place.get())) {
+    if (!overlay_at({"/"}, "0", place.get())) {
       return bind_at("/", place.get(), {.read_only = true});
     }
   }
@@ -265,7 +287,8 @@ Result<void> mount_memory(const std::vector<Mount>& mounts) {
 
 Result<void> enter_root(const RootRequest& request) {
   if (::chdir(request.pod_folder.c_str()) != 0) return os_failure(request.pod_folder);
-  if (!request.container.rootfs.empty()) SKIFF_TRY(mount_image_root(request));
+  const bool image = !request.container.rootfs.empty() || !request.container.layers.empty();
+  if (image) SKIFF_TRY(mount_image_root(request));
   const Fd root(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return os_failure("rootfs");
   SKIFF_ASSIGN(const RootMounts own, RootMounts::look("rootfs"));
