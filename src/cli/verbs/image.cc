@@ -6,7 +6,6 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
-#include "cli/printer.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
@@ -109,30 +108,12 @@ Result<void> run_map(Context& context, const Options& options) {
   return {};
 }
 
-Result<void> run_list(Context& context) {
-  SKIFF_ASSIGN(Connection * server, context.connect());
-  SKIFF_ASSIGN(const api::Kind kind, server->kind("imagemappings"));
-  SKIFF_ASSIGN(const client::List list, server->client().list(kind.resource, "", {}));
-  std::vector<std::vector<std::string>> rows = {{"NAME", "PATTERN", "IS"}};
-  for (const Object& object : list.items) {
-    const json::value& spec = object->at("spec");
-    std::string is = "host";
-    for (const char* way : {"venv", "rootfs"}) {
-      if (const auto path = json::get_string(spec, {way}); !path.empty())
-        is = fmt::format("{} {}", way, path);
-    }
-    rows.push_back(
-        {std::string(api::name(*object)), std::string(json::get_string(spec, {"pattern"})), is});
-  }
-  fmt::print("{}", columns(rows));
-  return {};
-}
-
 }  // namespace
 
 void add_image(CLI::App& app, Context& context, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* image = app.add_subcommand("image", "What image names mean on this machine");
+  CLI::App* image =
+      app.add_subcommand("image", "Images, and what their names mean on this machine");
   image->require_subcommand(1);
   CLI::App* map = image->add_subcommand("map", "Map an image (or pattern) to this machine's files");
   map->add_option("image", options->pattern, "Image or pattern: gcr.io/your-project/*")->required();
@@ -149,9 +130,7 @@ void add_image(CLI::App& app, Context& context, int& exit_code) {
   map->callback([options, &context, &exit_code] {
     if (auto done = run_map(context, *options); !done) exit_code = report(done.error());
   });
-  image->add_subcommand("ls", "List the mappings")->callback([&context, &exit_code] {
-    if (auto done = run_list(context); !done) exit_code = report(done.error());
-  });
+  add_image_store(*image, context, exit_code);
 }
 
 }  // namespace skiff::cli

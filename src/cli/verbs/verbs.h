@@ -36,6 +36,8 @@ void add_cp(CLI::App& app, Context& context, int& exit_code);
 void add_port_forward(CLI::App& app, Context& context, int& exit_code);
 void add_why(CLI::App& app, Context& context, int& exit_code);
 void add_image(CLI::App& app, Context& context, int& exit_code);
+// The verbs of `skiff image` about the store.
+void add_image_store(CLI::App& image, Context& context, int& exit_code);
 void add_train(CLI::App& app, Context& context, int& exit_code);
 
 }  // namespace skiff::cli
