@@ -11,7 +11,7 @@ namespace skiff::node {
 namespace {
 
 // An image may be loaded any time, and looking costs next to nothing.
-constexpr std::chrono::seconds kStoreRetry{5};
+constexpr std::chrono::seconds kStoreRetry{2};
 
 api::Resource secrets() {
   return {.group = "", .version = "v1", .plural = "secrets", .kind = "Secret"};

@@ -372,6 +372,45 @@ TEST(PodPlan, TurnsAPullErrorIntoAPullBackOff) {
   EXPECT_EQ(waiting(later), "ImagePullBackOff");
   EXPECT_EQ(json::get_string(container_status(later, "main"), {"state", "waiting", "message"}),
             "Back-off pulling image \"img\": not mapped");
+  const auto notes = [](const PodActions& actions) {
+    std::vector<std::string> out;
+    for (const PodNote& note : actions.notes) out.push_back(note.reason + ": " + note.message);
+    return out;
+  };
+  EXPECT_EQ(notes(later), (std::vector<std::string>{"BackOff: Back-off pulling image \"img\"",
+                                                    "Failed: Error: ImagePullBackOff"}));
+  json::value told = *blocked.pod;
+  told.as_object()["status"] = *later.status;
+  blocked.pod = std::make_shared<const json::value>(told);
+  EXPECT_TRUE(notes(plan_pod(blocked, kNow + seconds(11))).empty()) << "once is enough";
+}
+
+TEST(PodPlan, AShortWaitForAnImageIsShownAsOneToo) {
+  PodView blocked = view({}, sandbox({}));
+  blocked.obstacles["main"] = {
+      .reason = "ErrImagePull", .message = "m", .since = kNow, .retry_at = kNow + seconds(10)};
+  EXPECT_EQ(waiting(plan_pod(blocked, kNow + seconds(4))), "ErrImagePull");
+  EXPECT_EQ(waiting(plan_pod(blocked, kNow + seconds(5))), "ImagePullBackOff");
+  EXPECT_EQ(plan_pod(blocked, kNow + seconds(10)).start.size(), 1U);
+}
+
+TEST(PodPlan, TellsWhichImageRuns) {
+  const auto id = [](const PodActions& actions) {
+    return std::string(json::get_string(container_status(actions, "main"), {"imageID"}));
+  };
+  PodView running = view({}, sandbox({{.name = "main"}}));
+  EXPECT_EQ(id(plan_pod(running, kNow)), "img") << "a mapped image has no other name";
+  running.image_ids["main"] = "docker.io/library/img@sha256:1";
+  const PodActions first = plan_pod(running, kNow);
+  EXPECT_EQ(id(first), "docker.io/library/img@sha256:1");
+  // A new Skiff does not know it; what the API says stays.
+  json::value told = *running.pod;
+  told.as_object()["status"] = *first.status;
+  told.as_object()["status"].as_object()["phase"] = "Pending";
+  running.pod = std::make_shared<const json::value>(told);
+  running.image_ids.clear();
+  EXPECT_EQ(id(plan_pod(running, kNow)), "docker.io/library/img@sha256:1");
+  EXPECT_EQ(id(plan_pod(view({}), kNow)), "") << "nothing has run";
 }
 
 TEST(PodPlan, WaitsBeforeItTriesAFailedSandboxAgain) {

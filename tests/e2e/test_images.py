@@ -1,5 +1,4 @@
 """Real images: loaded from archives, pulled from a registry, run, listed, saved and removed."""
-import base64
 import json
 import os
 import pathlib
@@ -184,12 +183,37 @@ def test_images_are_listed_saved_and_removed(server, registry, tmp_path):
     layers = pathlib.Path(server.data) / "images" / "layers"
     assert (layers / top).is_dir()
     server.kubectl("delete", "pod", "holds", "--grace-period=0", "--force")
-    wait_for(lambda: not (pathlib.Path(server.data) / "images" / "uses").joinpath("holds").exists())
+    wait_for(lambda: server.pod("holds") is None)
     # Back from the file, byte for byte.
     server.run("image", "load", str(tmp_path / "saved.tar"))
     again = {row["image"]: row for row in json.loads(server.run("image", "ls", "-o", "json").stdout)}
     assert again[name]["digest"] == listed[name]["digest"]
     assert run(server, pod("back", name, imagePullPolicy="Never"))[1] == "unique to this one"
+
+
+def test_a_pod_of_an_image_outlives_skiff_and_leaves_nothing(server, tmp_path):
+    image = Image([busybox_layer(**{"tmp/seed": b"own tmp"})], Env=["PATH=/bin"], WorkingDir="/made/for/it")
+    server.run("image", "load", image.docker_archive(tmp_path / "a.tar", "lasting:1"))
+    lasting = pod("lasting", "lasting:1", ["sh", "-c", "cat /tmp/seed; pwd; touch /ready; while true; do sleep 1; done"],
+                  readinessProbe={"exec": {"command": ["test", "-e", "/ready"]}, "periodSeconds": 1})
+    lasting["spec"]["initContainers"] = [{"name": "first", "image": "lasting:1", "command": ["sh", "-c", "touch /ready"]}]
+    apply(server, lasting)
+    status = lambda: server.pod("lasting")["status"]["containerStatuses"][0]
+    wait_for(lambda: server.pod("lasting")["status"].get("containerStatuses") and status()["ready"])
+    before = status()
+    assert server.kubectl("logs", "lasting").stdout == "own tmp/made/for/it\n"
+    server.kill()
+    server.start()
+    wait_for(lambda: status()["ready"])
+    after = status()
+    assert (after["containerID"], after["imageID"], after["restartCount"]) == (before["containerID"], before["imageID"], 0)
+    uid = server.pod("lasting")["metadata"]["uid"]
+    uses = pathlib.Path(server.data) / "images" / "uses"
+    assert (uses / uid).is_dir()
+    server.kubectl("delete", "pod", "lasting", "--grace-period=1")
+    wait_for(lambda: not (uses / uid).exists())
+    assert not (pathlib.Path(server.data) / "pods" / uid).exists()
+    assert uid not in pathlib.Path("/proc/self/mountinfo").read_text()
 
 
 def test_nothing_is_left_of_images_that_nobody_needs():

@@ -2,6 +2,8 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -148,6 +150,40 @@ TEST_F(IsolatedPod, AnImagesFilesReplaceTheMachines) {
   EXPECT_EQ(record.exit_code, 0) << record.message;
   EXPECT_EQ(output("p1", "main"), "bin\ndev\netc\nlib\nlib64\nproc\nsys\ntmp\nusr\n");
   EXPECT_FALSE(std::filesystem::exists(root + "/new"));
+}
+
+TEST_F(IsolatedPod, LayersOfAnImageLieOverOneAnother) {
+  // More than the options of a mount could name in full.
+  std::vector<std::string> layers;
+  for (int i = 0; i < 60; ++i) {
+    const std::string layer = folder() + "/" + std::string(80, 'l') + std::to_string(i);
+    std::filesystem::create_directories(layer + "/usr");
+    std::filesystem::create_directories(layer + "/lib64");
+    ASSERT_TRUE(write_plain(layer + "/all", std::to_string(i) + "\n"));
+    ASSERT_TRUE(write_plain(layer + "/from-" + std::to_string(i), ""));
+    layers.push_back(layer);
+  }
+  ASSERT_EQ(::mknod((layers[0] + "/from-1").c_str(), S_IFCHR, ::makedev(0, 0)), 0);
+  std::filesystem::create_directories(layers[3] + "/tmp");
+  ASSERT_TRUE(write_plain(layers[3] + "/tmp/seed", "own tmp\n"));
+  start_pod("p1");
+  const std::vector<Mount> libraries = {{"/usr", "/usr", true},
+                                        {std::filesystem::canonical("/lib64"), "/lib64", true}};
+  std::filesystem::create_directory_symlink("usr/lib", layers[0] + "/lib");
+  const ContainerSpec spec{
+      .name = "main",
+      .layers = layers,
+      .argv = {"/usr/bin/sh", "-c",
+               "/usr/bin/cat /all /tmp/seed; ls / | grep -c from; echo x > /new; pwd"},
+      .working_dir = "/made/for/it",
+      .mounts = libraries};
+  const auto record = run("p1", spec);
+  EXPECT_EQ(record.exit_code, 0) << record.message;
+  EXPECT_EQ(output("p1", "main"), "0\nown tmp\n59\n/made/for/it\n");
+  for (const std::string& layer : layers) {
+    EXPECT_FALSE(std::filesystem::exists(layer + "/new"));
+    EXPECT_FALSE(std::filesystem::exists(layer + "/made"));
+  }
 }
 
 TEST_F(IsolatedPod, WhereThePodsFolderIsOnAnOverlayWritesGoToMemory) {

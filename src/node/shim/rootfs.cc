@@ -216,8 +216,11 @@ std::string real_path(const std::string& path) {
 
 Result<void> mount_own_places(int root, const RootRequest& request) {
   const std::string pod = real_path(request.pod_folder);
-  SKIFF_TRY(bind_into(root, pod + "/tmp", "/tmp",
-                      {.read_only = request.container.read_only_root, .no_devices = true}));
+  // An image brings its own, as everywhere.
+  if (request.container.layers.empty()) {
+    SKIFF_TRY(bind_into(root, pod + "/tmp", "/tmp",
+                        {.read_only = request.container.read_only_root, .no_devices = true}));
+  }
   for (const char* name : {"hostname", "hosts", "resolv.conf"}) {
     const std::string source = fmt::format("{}/etc/{}", pod, name);
     if (::access(source.c_str(), F_OK) != 0) continue;
@@ -312,6 +315,9 @@ Result<void> enter_root(const RootRequest& request) {
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return os_failure("cannot change the root");
   if (::umount2(".", MNT_DETACH) != 0) return os_failure("cannot leave the old root");
   if (::chdir("/") != 0) return os_failure("/");
+  // Images name working folders that their layers leave to the engine. Where it cannot be made,
+  // entering it says why.
+  if (!request.container.layers.empty()) (void)make_folders(request.container.working_dir);
   return {};
 }
 
