@@ -439,7 +439,13 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
         return
             [report = std::move(report), record = std::move(record)](Impl& agent, Pod& at) mutable {
               if (record) at.sandbox = std::move(*record);
-              for (const auto& [name, refusal] : report.failures) agent.obstruct(at, name, refusal);
+              for (const auto& [name, refusal] : report.failures) {
+                agent.obstruct(at, name, refusal);
+                // It may be the image that has gone: the next try looks for it again.
+                if (const auto known = at.images.find(name); known != at.images.end()) {
+                  known->second.image.reset();
+                }
+              }
               for (const std::string& name : report.started) {
                 const Time now = agent.clock_.now();
                 agent.events_.record(*at.object,

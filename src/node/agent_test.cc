@@ -607,6 +607,16 @@ TEST_F(ImageAgentTest, AnImageOfTheStoreIsRunAndHeldWhileThePodIsThere) {
   EXPECT_TRUE(eventually([&] { return images_->store().owners().empty(); }));
 }
 
+TEST_F(ImageAgentTest, AnImageThatWasRemovedBetweenTwoTriesIsLookedForAgain) {
+  load("img:latest");
+  script("p", {FakeRuntime::Script{.refuses_start = "busy"}, FakeRuntime::Script{.forever = true}});
+  start();
+  create_pod("p", "u1", "", R"(,"imagePullPolicy":"Never")");
+  EXPECT_TRUE(eventually([&] { return waiting("p") == "RunContainerError"; }));
+  ASSERT_TRUE(images_->store().remove(*image::parse_reference("img")));
+  EXPECT_TRUE(eventually([&] { return waiting("p") == "ErrImageNeverPull"; }));
+}
+
 TEST_F(ImageAgentTest, WithThePolicyNeverAnImageIsWaitedFor) {
   start();
   create_pod("p", "u1", "", R"(,"imagePullPolicy":"Never")");

@@ -93,7 +93,7 @@ std::expected<ResolvedImage, Refusal> resolve_image(std::string_view image,
       "ErrImagePull",
       fmt::format("image \"{0}\" is not mapped to anything on this machine. Run the pod on this "
                   "machine's own programs with: skiff image map {0} --host; or start Skiff with: "
-                  "skiff up --images=host",
+                  "skiff up --images=host. To pull images, Skiff must run as root",
                   image)});
 }
 

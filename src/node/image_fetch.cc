@@ -71,6 +71,8 @@ FetchOutcome pull_image(image::Images& images, const FetchWish& wish, const std:
   if (!stored) return pull_failed(wish, stored.error());
   auto image = resolve(images, *stored);
   if (!image) return pull_failed(wish, image.error());
+  // A tag that moved on leaves its old image behind; what cannot be removed now is later.
+  (void)images.store().collect();
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - began);
   const auto whole = images.store().read(*stored);
