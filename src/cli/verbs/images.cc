@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "api/meta.h"
 #include "cli/image_text.h"
@@ -54,19 +55,23 @@ image::Keyring docker_keys() {
 class Bar {
  public:
   explicit Bar(std::string name) : name_(std::move(name)), shown_(isatty(STDERR_FILENO) != 0) {}
-  ~Bar() {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
-  }
+  ~Bar() { clear(); }
   Bar(const Bar&) = delete;
   Bar& operator=(const Bar&) = delete;
 
   void show(const image::Progress& progress) {
     using namespace std::chrono_literals;
     const auto now = std::chrono::steady_clock::now();
-    if (!shown_ || (drawn_ && now - last_ < 100ms)) return;
+    const bool news = progress.done == progress.total;
+    if (!shown_ || (drawn_ && !news && now - last_ < 100ms)) return;
     last_ = now;
     drawn_ = true;
     fmt::print(stderr, "\r\033[K{}", progress_line(name_, progress));
+    std::fflush(stderr);
+  }
+
+  void clear() {
+    if (std::exchange(drawn_, false)) fmt::print(stderr, "\r\033[K");
     std::fflush(stderr);
   }
 
@@ -86,7 +91,7 @@ Result<void> run_pull(Context& context, const Options& options) {
     Bar bar(reference.text());
     request.progress = [&bar](const image::Progress& progress) { bar.show(progress); };
     SKIFF_ASSIGN(const image::StoredImage stored, images->pull(request));
-    bar.show({});
+    bar.clear();
     fmt::print("{} {}\n", stored.name, stored.target);
   }
   // A name that moved on leaves its old image behind.
