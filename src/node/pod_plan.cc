@@ -15,8 +15,6 @@ namespace {
 // What kubelet gives a container at least from its SIGTERM on, however late that comes.
 constexpr std::chrono::seconds kGraceMin{2};
 
-constexpr std::chrono::seconds kEvictionGrace{1};
-
 // One round of planning. The steps run in the order of plan_pod below; each reads what the ones
 // before it found.
 class Round {
@@ -100,7 +98,7 @@ class Round {
   }
 
   std::chrono::seconds grace() const {
-    if (view_.eviction) return kEvictionGrace;
+    if (view_.eviction) return kGraceMin;
     auto seconds = json::get_int(pod_, {"metadata", "deletionGracePeriodSeconds"});
     if (!deleting_ || !seconds) {
       seconds = json::get_int(pod_, {"spec", "terminationGracePeriodSeconds"});

@@ -481,18 +481,18 @@ TEST(PodPlan, TheDeadlineEndsThePodWithItsReasonOnceAllHasStopped) {
   EXPECT_EQ(json::get_string(*actions.status, {"reason"}), "DeadlineExceeded");
 }
 
-TEST(PodPlan, AnEvictedPodHasASecondToEndAndFails) {
+TEST(PodPlan, AnEvictedPodHasTwoSecondsToEndAndFails) {
   PodView at = view({.policy = "Always"}, sandbox({running("main")}));
   at.eviction = "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ";
   PodActions actions = plan_pod(at, kNow);
   EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"main", SIGTERM}}));
-  EXPECT_EQ(actions.wake_after, Duration(seconds(1)));
+  EXPECT_EQ(actions.wake_after, Duration(seconds(2)));
   EXPECT_EQ(phase(actions), "Running");
   at.memory = actions.memory;
-  actions = plan_pod(at, kNow + seconds(1));
+  actions = plan_pod(at, kNow + seconds(2));
   EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"main", SIGKILL}}));
   at.sandbox = sandbox({exited("main", 137)});
-  actions = plan_pod(at, kNow + seconds(2));
+  actions = plan_pod(at, kNow + seconds(3));
   EXPECT_EQ(phase(actions), "Failed");
   EXPECT_TRUE(actions.start.empty());
   EXPECT_EQ(json::get_string(*actions.status, {"reason"}), "Evicted");
