@@ -29,6 +29,8 @@ class NoRuntime final : public Runtime {
   Result<std::unique_ptr<ExecSession>> exec(std::string_view, const ExecSpec&) override {
     return no();
   }
+  Result<int> attach(std::string_view, std::string_view, bool, int, int) override { return no(); }
+  Result<int> open_socket(std::string_view) override { return no(); }
   Result<SandboxRecord> inspect(std::string_view) override { return no(); }
   Result<void> stop_sandbox(std::string_view) override { return no(); }
   Result<void> remove_sandbox(std::string_view) override { return no(); }

@@ -23,8 +23,9 @@ std::optional<int> number(std::string_view text) {
 
 void hand_over(int fd, uid_t uid) {
   struct stat info{};
-  // Only what was made for this container: a terminal or /dev/null is others' too.
-  if (::fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode)) (void)!::fchown(fd, uid, info.st_gid);
+  // Only what was made for this program, a pipe or a terminal: /dev/null is others' too.
+  if (::fstat(fd, &info) != 0 || (!S_ISFIFO(info.st_mode) && ::isatty(fd) == 0)) return;
+  (void)!::fchown(fd, uid, info.st_gid);
 }
 
 }  // namespace
