@@ -172,6 +172,7 @@ class SetPlan {
             : rolls() && ordinal < start_ + int_at(set_, {"status", "currentReplicas"});
     const std::string& revision = old ? current_ : revisions_.update();
     json::value pod = pod_from(revisions_.pod_template(revision), name, set_);
+    json::set(pod, {"metadata", "generateName"}, json::string(fmt::format("{}-", api::name(set_))));
     json::object& labels = json::make_object(pod, {"metadata", "labels"});
     labels[kPodName] = name;
     labels[kPodIndex] = std::to_string(ordinal);

@@ -111,6 +111,7 @@ TEST_F(StatefulSets, give_each_pod_its_identity) {
   EXPECT_EQ(api::label(p, "statefulset.kubernetes.io/pod-name"), "web-0");
   EXPECT_EQ(api::label(p, "apps.kubernetes.io/pod-index"), "0");
   EXPECT_EQ(json::value(json::string(api::label(p, kRevisionLabel))), status("updateRevision"));
+  EXPECT_EQ(json::get_string(p, {"metadata", "generateName"}), "web-");
   EXPECT_EQ(json::get_string(p, {"spec", "hostname"}), "web-0");
   EXPECT_EQ(json::get_string(p, {"spec", "subdomain"}), "nodes");
   cluster.patch(pod_resource(), "web-0",
