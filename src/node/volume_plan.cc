@@ -239,6 +239,8 @@ Result<Volume> plan_volume(const EnvironmentInput& input, const json::value& spe
     return volume;
   }
   volume.kind = VolumeKind::kFiles;
+  // Root rewrites what is in there, outside of the pod: nobody inside may prepare it for that.
+  volume.read_only = true;
   if (const json::value* map = json::find(spec, {"configMap"})) {
     SKIFF_TRY(add_source(volume, input, SourceKind::kConfigMap, *map,
                          mode_of(*map, "defaultMode", 0644)));

@@ -106,34 +106,39 @@ std::string fresh_folder(const std::string& folder) {
   }
 }
 
-Result<void> link_names(const std::string& folder, const std::set<std::string>& names) {
+// Every name leads into ..data, and nothing else is there: neither names of before, nor folders of
+// files that were being written when Skiff or the disk gave up.
+Result<void> link_names(const std::string& folder, const std::set<std::string>& names,
+                        const std::string& current) {
+  std::error_code error;
   for (const std::string& name : names) {
+    if (fs::is_symlink(folder + "/" + name, error)) continue;
     SKIFF_TRY(swap_link(folder, name, "..data/" + name));
   }
-  std::error_code error;
   std::vector<fs::path> stale;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();
-    if (!name.starts_with("..") && !names.contains(name)) stale.push_back(it->path());
+    if (!names.contains(name) && name != "..data" && name != current) stale.push_back(it->path());
   }
-  for (const fs::path& path : stale) fs::remove(path, error);
+  for (const fs::path& path : stale) fs::remove_all(path, error);
   return {};
 }
 
 Result<void> make_files(const std::string& folder, const Volume& volume) {
   std::error_code error;
   const std::string data = folder + "/..data";
-  if (fs::exists(data, error) && holds(data, volume)) return {};
-  const std::string old = fs::is_symlink(data, error) ? fs::read_symlink(data, error).string() : "";
-  const std::string fresh = fresh_folder(folder);
-  fs::create_directory(folder + "/" + fresh, error);
-  if (error) return io_error("create", folder + "/" + fresh, error.value());
   std::map<std::string, const VolumeFile*> last;  // a later source wins over an earlier one
   std::set<std::string> names;
   for (const VolumeFile& file : volume.files) {
     last[file.path] = &file;
     names.insert(file.path.substr(0, file.path.find('/')));
   }
+  if (fs::exists(data, error) && holds(data, volume)) {
+    return link_names(folder, names, fs::read_symlink(data, error).string());
+  }
+  const std::string fresh = fresh_folder(folder);
+  fs::create_directory(folder + "/" + fresh, error);
+  if (error) return io_error("create", folder + "/" + fresh, error.value());
   for (const auto& [path, file] : last) {
     const fs::path full = fs::path(folder) / fresh / path;
     fs::create_directories(full.parent_path(), error);
@@ -142,9 +147,7 @@ Result<void> make_files(const std::string& folder, const Volume& volume) {
     SKIFF_TRY(give_to_group(full.string(), volume.group));
   }
   SKIFF_TRY(swap_link(folder, "..data", fresh));
-  SKIFF_TRY(link_names(folder, names));
-  if (!old.empty() && old != fresh) fs::remove_all(folder + "/" + old, error);
-  return {};
+  return link_names(folder, names, fresh);
 }
 
 Result<std::string> make_host_path(const Volume& volume, const std::vector<std::string>& hidden) {
@@ -208,7 +211,8 @@ Result<std::string> sub_path(const std::string& volume, std::string_view sub) {
   const auto refuse = [&](int error) { return refused_sub_path(sub, error); };
   if (!stays_inside(sub)) return refuse(EXDEV);
   const Fd root(::open(volume.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (root.get() < 0) return refuse(errno);
+  struct stat whole{};
+  if (root.get() < 0 || ::fstat(root.get(), &whole) != 0) return refuse(errno);
   std::string at;
   for (const std::string_view part : split(sub, '/')) {
     if (part.empty() || part == ".") continue;
@@ -220,6 +224,10 @@ Result<std::string> sub_path(const std::string& volume, std::string_view sub) {
     const Fd folder(open_inside(root.get(), parent, O_PATH | O_DIRECTORY));
     if (folder.get() < 0) return refuse(errno);
     if (::mkdirat(folder.get(), std::string(part).c_str(), 0755) != 0) return refuse(errno);
+    // Whoever may write into the volume may write into what is made of it; the umask has no say.
+    const Fd made(::openat(folder.get(), std::string(part).c_str(),
+                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (made.get() < 0 || ::fchmod(made.get(), whole.st_mode & 07777) != 0) return refuse(errno);
   }
   const Fd end(open_inside(root.get(), at.empty() ? "." : at, O_PATH));
   if (end.get() < 0) return refuse(errno);

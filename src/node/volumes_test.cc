@@ -186,6 +186,42 @@ TEST_F(VolumesTest, FilesAreSwappedAsAWhole) {
   EXPECT_FALSE(fs::exists(fs::path(*made) / before));
 }
 
+TEST(VolumePlan, WhatSkiffWritesNoPodWrites) {
+  for (const char* source : {R"("configMap":{"name":"map"})", R"("downwardAPI":{"items":[]})",
+                             R"("projected":{"sources":[]})"}) {
+    const auto planned = plan(R"({"name":"v",)" + std::string(source) + "}");
+    ASSERT_TRUE(planned) << source;
+    EXPECT_TRUE(planned->at(0).read_only) << source;
+  }
+  EXPECT_FALSE(plan(R"({"name":"v","emptyDir":{}})")->at(0).read_only);
+}
+
+TEST_F(VolumesTest, NothingOutsideOfAVolumeIsTouchedWhateverIsFoundInIt) {
+  Volume volume{.name = "v", .kind = VolumeKind::kFiles, .files = {{"a", "1", 0644}}};
+  const auto made = make_volume(folder_, volume, {});
+  ASSERT_TRUE(made);
+  fs::create_directories(folder_ + "/precious");
+  std::ofstream(folder_ + "/precious/data") << "x";
+  const fs::path up = fs::relative(folder_ + "/precious", *made);
+  fs::remove(*made + "/..data");
+  fs::create_directory_symlink(up, *made + "/..data");
+  volume.files[0].data = "2";
+  ASSERT_TRUE(make_volume(folder_, volume, {}));
+  EXPECT_EQ(read(*made + "/a"), "2");
+  EXPECT_EQ(read(folder_ + "/precious/data"), "x");
+}
+
+TEST_F(VolumesTest, WhatWasCutOffIsMadeWhole) {
+  Volume volume{.name = "v", .kind = VolumeKind::kFiles, .files = {{"a", "1", 0644}}};
+  const auto made = make_volume(folder_, volume, {});
+  ASSERT_TRUE(made);
+  fs::remove(*made + "/a");  // as if Skiff had been killed between the swap and the links
+  fs::create_directories(*made + "/..99/half");
+  ASSERT_TRUE(make_volume(folder_, volume, {}));
+  EXPECT_EQ(read(*made + "/a"), "1");
+  EXPECT_FALSE(fs::exists(*made + "/..99"));
+}
+
 TEST_F(VolumesTest, AnEmptyDirIsWritableByAnyUser) {
   const auto made = make_volume(folder_, {.name = "v"}, {});
   ASSERT_TRUE(made);
@@ -277,6 +313,10 @@ TEST_F(VolumesTest, ASubPathCannotLeaveItsVolume) {
   EXPECT_EQ(mount("alias")->at(0).source, volume + "/in");
   EXPECT_EQ(mount("fresh/deep")->at(0).source, volume + "/fresh/deep");
   EXPECT_TRUE(fs::is_directory(volume + "/fresh/deep"));
+  fs::permissions(volume, fs::perms(02777));
+  ASSERT_TRUE(mount("open/deep"));
+  EXPECT_EQ(fs::status(volume + "/open/deep").permissions(), fs::perms(02777))
+      << "who may write into the volume may write there";
   for (const char* bad : {"..", "in/../../x", "/etc", "out", "out/x"})
     EXPECT_FALSE(mount(bad)) << bad;
 }

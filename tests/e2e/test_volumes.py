@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from skiff import Skiff, wait_for
+from skiff import Skiff, pod_manifest, wait_for
 
 
 def pod(name, script, volumes, mounts, **spec):
@@ -132,6 +132,18 @@ def test_files_follow_their_sources_in_a_running_pod(skiff):
     skiff.kubectl("create", "secret", "generic", "later", "--from-literal=later=here")
     says("blue leader here pinned red")
     skiff.kubectl("delete", "pod/follower", "configmap/settings", "secret/later")
+
+
+@needs_root
+def test_a_pod_cannot_change_what_skiff_writes_for_it(skiff):
+    skiff.kubectl("create", "configmap", "fixed", "--from-literal=a=1")
+    pod = pod_manifest("prober", ["sh", "-c", "ln -sfn /etc /c/..data; echo x > /c/b; rm /c/a; cat /c/a; ls /c"],
+                       volumes=[{"name": "c", "configMap": {"name": "fixed"}}])
+    pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "c", "mountPath": "/c"}]
+    skiff.request("POST", "/api/v1/namespaces/default/pods", pod)
+    skiff.wait_phase("prober", "Succeeded")
+    log = skiff.kubectl("logs", "prober").stdout
+    assert log.count("Read-only file system") == 3 and log.endswith("1a\n"), log
 
 
 @needs_root

@@ -293,6 +293,9 @@ TEST_F(IsolatedPod, AVolumeInMemoryIsSharedByContainersAndOutlivesThem) {
   start_pod("p1");
   const std::string volume = *runtime().pod_folder("p1") + "/volumes/v";
   std::filesystem::create_directories(volume);
+  // As it is made for a pod with a group of its own.
+  ASSERT_EQ(::chown(volume.c_str(), 0, 1234), 0);
+  ASSERT_EQ(::chmod(volume.c_str(), 02777), 0);
   const auto mounted = [&](std::string name, std::string script, std::string inside = {}) {
     return ContainerSpec{.name = std::move(name),
                          .argv = {"sh", "-c", std::move(script)},
@@ -302,10 +305,10 @@ TEST_F(IsolatedPod, AVolumeInMemoryIsSharedByContainersAndOutlivesThem) {
                                      .inside = std::move(inside)}}};
   };
   run("p1", mounted("one",
-                    "stat -f -c %T /mem; stat -c %a /mem; echo hello > /mem/f; mkdir /mem/d;"
+                    "stat -f -c %T /mem; stat -c '%a %g' /mem; echo hello > /mem/f; mkdir /mem/d;"
                     "ln -s /etc /mem/out; head -c 1000000 /dev/zero > /mem/big 2>/dev/null; echo "
                     "$?; rm /mem/big"));
-  EXPECT_EQ(output("p1", "one"), "tmpfs\n777\n1\n") << logs("p1", "one");
+  EXPECT_EQ(output("p1", "one"), "tmpfs\n2777 1234\n1\n") << logs("p1", "one");
   restart_runtime();
   run("p1", mounted("two", "cat /mem/f"));
   EXPECT_EQ(output("p1", "two"), "hello\n");

@@ -281,7 +281,9 @@ Result<void> mount_memory(const std::vector<Mount>& mounts) {
       return os_failure(m.source);
     }
     if (own.st_dev != parent.st_dev) continue;  // another container was first
-    MountOptions options{{"mode", "0777"}};
+    // As the folder that it covers, which was made for the volume's group.
+    MountOptions options{{"mode", fmt::format("{:o}", own.st_mode & 07777)},
+                         {"gid", std::to_string(own.st_gid)}};
     if (*m.memory_bytes > 0) options.emplace_back("size", std::to_string(*m.memory_bytes));
     SKIFF_TRY(mount_at("tmpfs", options, place.get(), {.no_devices = true, .recursive = false}));
   }
@@ -309,15 +311,18 @@ Result<void> enter_root(const RootRequest& request) {
   // Last: it may be inside of a volume.
   SKIFF_TRY(bind_into(root.get(), real_path(request.termination_file),
                       request.container.termination_path, {}));
+  // Images name working folders that their layers leave to the engine. Where it cannot be made,
+  // entering it says why.
+  const std::string& working = request.container.working_dir;
+  if (!request.container.layers.empty() && !working.empty()) {
+    (void)open_in_root(root.get(), working, Missing::kMakeFolder);
+  }
   if (request.container.read_only_root) SKIFF_TRY(own.make_read_only());
   if (::fchdir(root.get()) != 0) return os_failure("rootfs");
   // The old root ends up on top of the new one, from where it is taken away.
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return os_failure("cannot change the root");
   if (::umount2(".", MNT_DETACH) != 0) return os_failure("cannot leave the old root");
   if (::chdir("/") != 0) return os_failure("/");
-  // Images name working folders that their layers leave to the engine. Where it cannot be made,
-  // entering it says why.
-  if (!request.container.layers.empty()) (void)make_folders(request.container.working_dir);
   return {};
 }
 
