@@ -171,6 +171,7 @@ Result<std::unique_ptr<net::StreamingResponse>> Registry::follow(const std::stri
   if (same_server(place.endpoint, endpoint_) && !authorization_.empty()) {
     request.headers.emplace_back("Authorization", authorization_);
   }
+  at_home_ = same_server(place.endpoint, endpoint_);
   SKIFF_ASSIGN(auto response, client_.open(place.endpoint, request, kPatience));
   if (!redirect(response->status())) return response;
   const std::string next(http::header(response->headers(), "Location"));
@@ -187,7 +188,9 @@ Result<std::unique_ptr<net::StreamingResponse>> Registry::follow(const std::stri
 Result<std::unique_ptr<net::StreamingResponse>> Registry::get(const std::string& target,
                                                               const http::Headers& headers) {
   SKIFF_ASSIGN(auto response, follow(target, headers, 0));
-  if (response->status() == 401) {
+  // Whoever the registry has redirected to is not told our password, wherever he would have it
+  // sent.
+  if (response->status() == 401 && at_home_) {
     const std::string challenge(http::header(response->headers(), "WWW-Authenticate"));
     SKIFF_TRY(body_of(*response));
     SKIFF_TRY(authorize(challenge));

@@ -52,6 +52,7 @@ class Registry {
   const net::Endpoint endpoint_;
   const std::optional<Credentials> credentials_;
   std::string authorization_ = {};  // the header that was accepted last
+  bool at_home_ = true;             // the last answer is the registry's own, not another's
 };
 
 }  // namespace skiff::image

@@ -45,6 +45,17 @@ void sync_folder(const std::string& folder) {
   if (fd.valid()) (void)::fsync(fd.get());
 }
 
+// A folder that is not there has none.
+Result<std::vector<std::string>> names_in(const std::string& folder) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    out.push_back(at->path().filename());
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return out;
+  return fail(Code::kInternal, fmt::format("{}: {}", folder, error.message()));
+}
+
 }  // namespace
 
 BlobWriter::BlobWriter(std::string temporary, std::string blobs)
@@ -205,6 +216,7 @@ Result<std::vector<StoredImage>> Store::list() const {
   for (const auto& entry : fs::directory_iterator(at("refs"), error)) {
     if (entry.path().filename().native().starts_with('.')) continue;
     const auto text = read_file(entry.path());
+    if (!text && text.error().code != Code::kNotFound) return std::unexpected(text.error());
     if (!text) continue;  // removed meanwhile
     if (auto image = from_text(*text)) out.push_back(std::move(*image));
   }
@@ -276,11 +288,14 @@ Result<std::vector<std::string>> Store::used() const {
   std::set<std::string> out;
   SKIFF_ASSIGN(const auto all, list());
   for (const StoredImage& image : all) out.insert(image.manifest);
-  std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(at("uses"), error)) {
-    const std::string name = entry.path().filename();
-    const std::string digest = "sha256:" + name;
-    if (is_digest(digest)) out.insert(digest);
+  // Pods come and go meanwhile: an owner that is gone has no use for anything. What cannot be read
+  // is an error, for what it leads to must not be taken for unused.
+  SKIFF_ASSIGN(const auto owners, names_in(at("uses")));
+  for (const std::string& owner : owners) {
+    SKIFF_ASSIGN(const auto names, names_in(at("uses/" + owner)));
+    for (const std::string& name : names) {
+      if (is_digest("sha256:" + name)) out.insert("sha256:" + name);
+    }
   }
   return std::vector<std::string>(out.begin(), out.end());
 }
@@ -294,8 +309,9 @@ Result<Store::Garbage> Store::collect() const {
   for (const std::string& digest : manifests) {
     blobs.emplace(digest_hex(digest));
     const auto image = read({.name = digest, .manifest = digest});
-    // A damaged one keeps what can be told of it; it is repaired by the next pull.
-    if (!image) continue;
+    // Which layers a damaged one needs nobody can tell: nothing is removed until it is repaired by
+    // the next pull, or removed itself.
+    if (!image) return Garbage{};
     blobs.emplace(digest_hex(image->manifest.config.digest));
     for (const Descriptor& layer : image->manifest.layers) blobs.emplace(digest_hex(layer.digest));
     for (const std::string& id : image->config.diff_ids) layers.emplace(digest_hex(id));

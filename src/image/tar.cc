@@ -191,6 +191,7 @@ Result<std::string> TarReader::contents(std::int64_t size) {
 
 // Lines of "LENGTH KEY=VALUE\n", where the value may hold anything.
 Result<void> TarReader::take_pax(std::string_view records) {
+  pax_.clear();  // a second header takes the place of the first
   while (!records.empty()) {
     const std::size_t space = records.find(' ');
     if (space == std::string_view::npos) return broken("a pax record has no length");

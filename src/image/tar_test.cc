@@ -150,6 +150,14 @@ TEST(Tar, PaxRecordsMayHoldAnything) {
   EXPECT_EQ(read.entries[0].mtime, 12);
 }
 
+TEST(Tar, ASecondPaxHeaderTakesThePlaceOfTheFirst) {
+  const Read read = read_all(raw('x', "pax", "13 uid=70000\n") + raw('x', "pax", "12 gid=7000\n") +
+                             raw('0', "file", "") + kEnd);
+  ASSERT_EQ(read.entries.size(), 1U) << read.error;
+  EXPECT_NE(read.entries[0].uid, 70000U);
+  EXPECT_EQ(read.entries[0].gid, 7000U);
+}
+
 TEST(Tar, OldArchivesMarkFoldersByTheirSlash) {
   const Read read = read_all(raw('\0', "dir/", "", "") + kEnd);
   ASSERT_EQ(read.entries.size(), 1U);
