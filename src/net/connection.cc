@@ -168,7 +168,7 @@ void Connection::on_read(const error_code& error, std::size_t size) {
   if (closed_) return;
   if (error) return on_end();
   if (state_ == State::kTunnelling) {
-    response_.tunnel->push({chunk_.data(), size});
+    give({chunk_.data(), size});
   } else if (state_ == State::kLingering) {
     drained_bytes_ += size;
     if (drained_bytes_ > kDrainBytes) return close();
@@ -299,11 +299,20 @@ void Connection::respond(http::Response response) {
        });
 }
 
+void Connection::give(std::string_view bytes) {
+  try {
+    response_.tunnel->push(bytes);
+  } catch (const std::exception&) {
+    close();  // out of memory or threads: this client's loss alone
+  }
+}
+
 void Connection::begin_tunnel() {
   state_ = State::kTunnelling;
   chunked_ = false;
   keep_alive_ = false;
-  if (!input_.empty()) response_.tunnel->push(std::exchange(input_, {}));
+  if (!input_.empty()) give(std::exchange(input_, {}));
+  if (closed_) return;
   pull();
   arm_read();
 }
@@ -353,6 +362,7 @@ void Connection::pull() {
     arm_read();  // a tunnel may have been full
     return;
   }
+  if (more && state_ == State::kTunnelling) arm_read();
   output_.clear();
   if (chunked_) {
     append_chunk(output_, piece_);

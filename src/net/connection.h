@@ -74,6 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void respond(http::Response response);
   void send_answer();
   void begin_tunnel();
+  void give(std::string_view bytes);
   http::Stream* source() {
     return response_.tunnel ? response_.tunnel.get() : response_.stream.get();
   }

@@ -69,7 +69,9 @@ void ExecTunnel::push(std::string_view bytes) {
   if (news && wake_) std::exchange(wake_, nullptr)();
 }
 
-bool ExecTunnel::full() const { return peer_->backlog() > kBacklogBytes; }
+bool ExecTunnel::full() const {
+  return waiting_.size() > kBacklogBytes || peer_->backlog() > kBacklogBytes;
+}
 
 bool ExecTunnel::pull(std::string& out, std::function<void()> wake) {
   if (!over_ && channels_->ready()) {

@@ -31,6 +31,10 @@ void ForwardTunnel::take(const ForwardChannels::Input& input) {
   if (peer == peers_.end()) return;
   if (input.kind == Kind::kBytes) peer->second->write(input.bytes);
   if (input.kind == Kind::kEnd) peer->second->end_input();
+  if (input.kind != Kind::kReset) return;
+  // Nobody hears what the pod still says.
+  peers_.erase(peer);
+  waiting_ += channels_->finish(input.id, "");
 }
 
 void ForwardTunnel::push(std::string_view bytes) {
@@ -44,6 +48,7 @@ void ForwardTunnel::push(std::string_view bytes) {
 }
 
 bool ForwardTunnel::full() const {
+  if (waiting_.size() > kBacklogBytes) return true;
   return std::ranges::any_of(
       peers_, [](const auto& peer) { return peer.second->backlog() > kBacklogBytes; });
 }

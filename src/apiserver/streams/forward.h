@@ -18,7 +18,7 @@ class ForwardChannels {
  public:
   using Id = std::uint32_t;
   struct Input {
-    enum class Kind { kOpen, kBytes, kEnd, kGone };
+    enum class Kind { kOpen, kBytes, kEnd, kReset, kGone };
     Kind kind = Kind::kBytes;
     Id id = 0;
     int port = 0;  // kOpen

@@ -8,6 +8,9 @@
 namespace skiff::apiserver {
 namespace {
 
+// More than there can be connections; a client that opens half a pair again and again is let go.
+constexpr std::size_t kPairsMax = 512;
+
 class SpdyForward final : public ForwardChannels {
  public:
   void take(std::string_view bytes, std::vector<Input>& input, std::string& out) override {
@@ -44,7 +47,9 @@ class SpdyForward final : public ForwardChannels {
     if (frame.kind == Kind::kData && !frame.bytes.empty()) {
       input.push_back({.kind = Input::Kind::kBytes, .id = frame.id, .bytes = frame.bytes});
     }
-    if (frame.last || frame.kind == Kind::kReset) {
+    if (frame.kind == Kind::kReset) {
+      input.push_back({.kind = Input::Kind::kReset, .id = frame.id});
+    } else if (frame.last) {
       input.push_back({.kind = Input::Kind::kEnd, .id = frame.id});
     }
   }
@@ -55,7 +60,12 @@ class SpdyForward final : public ForwardChannels {
       return found == frame.headers.end() ? std::string() : found->second;
     };
     out += writer_.reply(frame.id);
-    Pair& pair = pairs_[header("requestid")];
+    const std::string request = header("requestid");
+    if (pairs_.size() >= kPairsMax && !pairs_.contains(request)) {
+      input.push_back({.kind = Input::Kind::kGone});
+      return;
+    }
+    Pair& pair = pairs_[request];
     (header("streamtype") == "error" ? pair.error : pair.data) = frame.id;
     if (pair.data == 0 || pair.error == 0) return;
     const std::string text = header("port");

@@ -57,6 +57,30 @@ TEST(Forward, ConnectionsOverSpdyDoNotMix) {
   EXPECT_EQ(pull(tunnel), words.data(7, "C", false));
 }
 
+TEST(Forward, AResetIsTheEndOfItsConnectionForBothSides) {
+  ForwardTunnel tunnel(forward_over_spdy(), dial);
+  SpdyClient client;
+  spdy::Writer words;
+  tunnel.push(opened(client, 1, "80"));
+  (void)pull(tunnel);
+  using std::string_view_literals::operator""sv;
+  tunnel.push("\x80\x03\0\x03\0\0\0\x08\0\0\0\x03\0\0\0\x05"sv);
+  EXPECT_EQ(pull(tunnel), words.data(1, "", true) + words.data(3, "", true));
+  tunnel.push(words.data(3, "more", false));
+  EXPECT_EQ(pull(tunnel), "");
+}
+
+TEST(Forward, HalvesOfPairsAreNotKeptWithoutEnd) {
+  ForwardTunnel tunnel(forward_over_spdy(), dial);
+  SpdyClient client;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    tunnel.push(
+        client.open(1 + 2 * i, {{"streamtype", "error"}, {"requestid", std::to_string(i)}}));
+  }
+  std::string out;
+  EXPECT_FALSE(tunnel.pull(out, [] {}));
+}
+
 TEST(Forward, AProblemIsToldOnTheErrorStreamOfItsConnection) {
   for (const auto& [port, problem] : std::vector<std::pair<std::string, std::string>>{
            {"1", "nobody there"}, {"0", "\"0\" is no port"}, {"x", "\"x\" is no port"}}) {

@@ -14,7 +14,7 @@ constexpr std::uint16_t kSynStream = 1, kSynReply = 2, kRstStream = 3, kPing = 6
 constexpr std::uint8_t kFin = 1;
 // kubectl sends pieces of 32 KiB and headers of a hundred bytes.
 constexpr std::size_t kFrameBytes = 1024 * 1024;
-constexpr std::size_t kHeaderBytes = 64 * 1024;
+constexpr std::size_t kHeaderBytes = 4 * 1024;
 
 std::uint32_t number(std::string_view bytes, std::size_t at, std::size_t size) {
   std::uint32_t out = 0;

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::string_view kProtocol = "v4.channel.k8s.io";
 
+// More than there are kinds of streams.
+constexpr std::size_t kStreamsMax = 8;
+
 class SpdyChannels final : public Channels {
  public:
   explicit SpdyChannels(const ExecOptions& options) {
@@ -55,7 +58,8 @@ class SpdyChannels final : public Channels {
     if (frame.kind == Kind::kOpen) {
       out += writer_.reply(frame.id);
       const auto name = frame.headers.find("streamtype");
-      if (name != frame.headers.end()) streams_.emplace(name->second, frame.id);
+      const bool room = streams_.size() < kStreamsMax;
+      if (name != frame.headers.end() && room) streams_.emplace(name->second, frame.id);
       return;
     }
     const auto named = std::ranges::find(streams_, frame.id,
