@@ -57,11 +57,12 @@ class RemoteConnection : public Connection {
   }
 
   Result<void> download(const http::Request& request,
-                        const std::function<Result<void>(std::string_view)>& piece) override {
+                        const std::function<Result<void>(std::string_view)>& piece,
+                        std::optional<std::chrono::milliseconds> silence) override {
     SKIFF_ASSIGN(const auto stream, client_.raw_stream(request));
     if (stream->status() >= 400) return refused(*stream);
     while (true) {
-      SKIFF_ASSIGN(const auto next, stream->read(1min));
+      SKIFF_ASSIGN(const auto next, stream->read(silence));
       if (!next) return {};
       SKIFF_TRY(piece(*next));
     }

@@ -45,9 +45,11 @@ class Connection {
   virtual Result<void> lines(const http::Request& request,
                              const std::function<bool(std::string_view)>& line,
                              std::optional<std::chrono::milliseconds> time = {}) = 0;
-  // A whole answer that may be large, piece by piece; `piece` returns an error to stop.
-  virtual Result<void> download(const http::Request& request,
-                                const std::function<Result<void>(std::string_view)>& piece) = 0;
+  // A whole answer that may be large, piece by piece; `piece` returns an error to stop. It may be
+  // silent for as long as `silence`, or for ever.
+  virtual Result<void> download(
+      const http::Request& request, const std::function<Result<void>(std::string_view)>& piece,
+      std::optional<std::chrono::milliseconds> silence = std::chrono::minutes(1)) = 0;
   // A WebSocket in one of these protocols, comma-separated.
   virtual Result<std::unique_ptr<net::StreamingResponse>> websocket(const std::string& target,
                                                                     std::string_view protocols) = 0;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <termios.h>
@@ -25,34 +26,50 @@ constexpr char kIn = 0, kOut = 1, kErr = 2, kStatus = 3, kResize = 4;
 constexpr char kClose = static_cast<char>(0xff);
 constexpr std::size_t kMessageBytes = 16 * 1024 * 1024;
 
-// The window of a terminal has changed; noticed by whoever waits for its input.
-std::atomic<int> resized = 0;
-void note_resize(int) { ++resized; }
+// The terminal that was made raw, for whoever must put it right in a hurry; -1: none.
+std::atomic<int> raw_fd = -1;
+termios before_raw = {};
+// Written to when the window of the terminal has changed; -1: nobody asks.
+std::atomic<int> resize_fd = -1;
+
+void note_resize(int) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t ignored = ::write(resize_fd, &one, sizeof one);
+}
+
+void restore_and_die(int signal) {
+  restore_terminal();
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
 
 // Gives a terminal's keys to the other side one by one, and its lines back at the end.
 class RawTerminal {
  public:
-  explicit RawTerminal(int fd) : fd_(fd) {
-    if (fd_ < 0 || ::tcgetattr(fd_, &before_) != 0) {
-      fd_ = -1;
-      return;
-    }
-    termios raw = before_;
+  explicit RawTerminal(int fd) {
+    if (fd < 0 || ::tcgetattr(fd, &before_raw) != 0) return;
+    raw_fd = fd;
+    resized_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    resize_fd = resized_.get();
+    for (const int end : {SIGTERM, SIGHUP, SIGINT}) ::signal(end, restore_and_die);
+    ::signal(SIGWINCH, note_resize);
+    termios raw = before_raw;
     ::cfmakeraw(&raw);
-    ::tcsetattr(fd_, TCSADRAIN, &raw);
-    struct sigaction action{};
-    action.sa_handler = note_resize;  // without SA_RESTART: the wait for input ends
-    ::sigaction(SIGWINCH, &action, nullptr);
+    ::tcsetattr(fd, TCSADRAIN, &raw);
   }
   ~RawTerminal() {
-    if (fd_ >= 0) ::tcsetattr(fd_, TCSADRAIN, &before_);
+    if (raw_fd < 0) return;
+    for (const int end : {SIGTERM, SIGHUP, SIGINT, SIGWINCH}) ::signal(end, SIG_DFL);
+    resize_fd = -1;
+    restore_terminal();
   }
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
 
+  int resized() const { return resized_.get(); }  // readable when its window has changed
+
  private:
-  int fd_;
-  termios before_ = {};
+  Fd resized_ = {};
 };
 
 // The connection's writing side.
@@ -82,18 +99,18 @@ bool say_size(Speaker& speaker, int fd) {
 }
 
 // Until the input or `stop` ends.
-void pass_input(Speaker& speaker, const Talk& talk, int stop) {
-  int seen = resized;
+void pass_input(Speaker& speaker, const Talk& talk, int stop, int resized) {
   if (talk.tty && !say_size(speaker, talk.in_fd)) return;
   while (true) {
-    pollfd waits[] = {{talk.in_fd, POLLIN, 0}, {stop, POLLIN, 0}};
-    const int ready = ::poll(waits, 2, -1);
-    if (talk.tty && resized != seen) {
-      seen = resized;
+    pollfd waits[] = {{talk.in_fd, POLLIN, 0}, {stop, POLLIN, 0}, {resized, POLLIN, 0}};
+    if (::poll(waits, 3, -1) < 0 && errno == EINTR) continue;
+    if (waits[1].revents != 0) return;
+    if (waits[2].revents != 0) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const ssize_t ignored = ::read(resized, &count, sizeof count);
       if (!say_size(speaker, talk.in_fd)) return;
     }
-    if (ready < 0 && errno == EINTR) continue;
-    if (waits[1].revents != 0) return;
+    if (waits[0].revents == 0) continue;
     char piece[32 * 1024];
     const ssize_t n = ::read(talk.in_fd, piece, sizeof piece);
     if (n < 0 && errno == EINTR) continue;
@@ -140,6 +157,11 @@ Result<void> hear(net::StreamingResponse& stream, Speaker& speaker,
 
 }  // namespace
 
+void restore_terminal() {
+  const int fd = raw_fd.exchange(-1);
+  if (fd >= 0) ::tcsetattr(fd, TCSANOW, &before_raw);
+}
+
 std::string talk_target(const Talk& talk) {
   const auto flag = [](bool value) { return value ? "true" : "false"; };
   std::string out =
@@ -159,7 +181,7 @@ Result<int> talk_to_program(Connection& server, const Talk& talk) {
   const RawTerminal raw(talk.tty ? talk.in_fd : -1);
   std::jthread input;
   if (talk.in_fd >= 0) {
-    input = std::jthread([&] { pass_input(speaker, talk, stop.read.get()); });
+    input = std::jthread([&] { pass_input(speaker, talk, stop.read.get(), raw.resized()); });
   }
   std::optional<Result<int>> end;
   const auto heard = hear(*stream, speaker, [&](std::string_view payload) {
@@ -172,7 +194,9 @@ Result<int> talk_to_program(Connection& server, const Talk& talk) {
     end = status ? exit_code_of(*status) : std::unexpected(status.error());
     return false;
   });
+  // The other thread may be waiting for keys, or for a server that takes no more.
   stop.write.reset();
+  stream->cancel();
   if (end) return std::move(*end);
   if (!heard) return std::unexpected(heard.error());
   return fail(Code::kServiceUnavailable, "the connection ended before the program did");

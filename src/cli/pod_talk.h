@@ -22,6 +22,9 @@ struct Talk {
 // container) is the error.
 Result<int> talk_to_program(Connection& server, const Talk& talk);
 
+// For who ends the process meanwhile: the terminal is as it was. Safe in a signal's handler.
+void restore_terminal();
+
 // The path and query that asks for it.
 std::string talk_target(const Talk& talk);
 

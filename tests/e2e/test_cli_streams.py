@@ -84,6 +84,20 @@ def test_cp(server, tmp_path):
     assert no.returncode == 1 and "error" in no.stderr
 
 
+def test_cp_takes_nothing_but_what_was_asked_for(server, tmp_path):
+    """The program tar of a pod is the pod's: it may send more."""
+    script = ("mkdir -p /tmp/bin /tmp/evil; echo m > /tmp/evil/model; echo x > /tmp/evil/extra; "
+              "printf '#!/bin/sh\\nexec /usr/bin/tar -cf - -C /tmp/evil ./extra ./model ./extra' > /tmp/bin/tar; "
+              "chmod +x /tmp/bin/tar; echo up; sleep 3600")
+    pod = pod_manifest("evil", ["sh", "-c", script])
+    pod["spec"]["containers"][0]["env"] = [{"name": "PATH", "value": "/tmp/bin:/usr/bin:/bin"}]
+    server.request("POST", "/api/v1/namespaces/default/pods", pod)
+    wait_for(lambda: "up" in server.run("logs", "evil", check=False).stdout, 30)
+    server.run("cp", "evil:/tmp/evil/model", str(tmp_path / "model"))
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+    assert (tmp_path / "model").read_text() == "m\n"
+
+
 def test_port_forward(server):
     code = ("import socket\ns = socket.create_server(('127.0.0.1', 7000))\nprint('up', flush=True)\n"
             "while True:\n  p, _ = s.accept()\n  w = b''\n  while x := p.recv(9999): w += x\n  p.sendall(w.upper()); p.close()\n")

@@ -84,9 +84,17 @@ std::vector<std::string> pack(const Split& what, const std::string& rename = "")
   return out;
 }
 
-std::vector<std::string> unpack(const std::string& folder, const std::string& rename = "") {
-  std::vector<std::string> out = {"tar", "-xmf", "-", "-C", folder};
-  if (!rename.empty()) out.push_back(rename);
+std::vector<std::string> unpack(const std::string& folder) {
+  return {"tar", "-xmf", "-", "-C", folder};
+}
+
+// On this machine. Whoever sends the archive is not trusted: nothing but what was asked for is
+// taken out of it, and nothing becomes root's or anybody's but the user's own.
+std::vector<std::string> unpack_here(const Split& here, const std::string& name) {
+  std::vector<std::string> out = unpack(here.folder);
+  out.insert(out.end(), {"--no-same-owner", "--no-same-permissions", "--no-wildcards"});
+  if (const std::string rename = renaming(name, here.name); !rename.empty()) out.push_back(rename);
+  out.push_back("./" + name);
   return out;
 }
 
@@ -130,7 +138,8 @@ Talk talk(const Place& place, const Options& options, std::vector<std::string> c
 
 Result<void> copy_in(Connection& server, const std::string& from, Place to,
                      const Options& options) {
-  if (!fs::exists(from)) return fail(Code::kNotFound, fmt::format("there is no {}", from));
+  std::error_code error;
+  if (!fs::exists(from, error)) return fail(Code::kNotFound, fmt::format("there is no {}", from));
   SKIFF_ASSIGN(const Split here, split_path(fs::absolute(from).lexically_normal().string()));
   // Into a folder that is there already, as cp does.
   SKIFF_ASSIGN(const int is_folder,
@@ -151,12 +160,17 @@ Result<void> copy_in(Connection& server, const std::string& from, Place to,
 Result<void> copy_out(Connection& server, const Place& from, std::string to,
                       const Options& options) {
   SKIFF_ASSIGN(const Split there, split_path(from.path));
-  if (fs::is_directory(to)) to = (fs::path(to) / there.name).string();
+  std::error_code error;
+  if (fs::is_directory(to, error)) to = (fs::path(to) / there.name).string();
   SKIFF_ASSIGN(const Split here, split_path(fs::absolute(to).lexically_normal().string()));
-  fs::create_directories(here.folder);
+  fs::create_directories(here.folder, error);
+  if (error) {
+    return fail(Code::kForbidden,
+                fmt::format("cannot make the folder {}: {}", here.folder, error.message()));
+  }
   SKIFF_ASSIGN(Pipe pipe, make_pipe());
-  SKIFF_ASSIGN(const pid_t tar, start_here(unpack(here.folder, renaming(there.name, here.name)),
-                                           pipe.read.get(), STDIN_FILENO));
+  SKIFF_ASSIGN(const pid_t tar,
+               start_here(unpack_here(here, there.name), pipe.read.get(), STDIN_FILENO));
   pipe.read.reset();
   Talk send = talk(from, options, pack(there));
   send.out_fd = pipe.write.get();

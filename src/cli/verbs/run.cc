@@ -84,6 +84,7 @@ std::jthread on_interrupt(const sigset_t& signals, std::function<void()> end) {
     while (!stop.stop_requested()) {
       const int signal = ::sigtimedwait(&signals, nullptr, &kStep);
       if (signal < 0) continue;
+      restore_terminal();
       end();
       ::_exit(128 + signal);
     }
@@ -134,11 +135,13 @@ Result<json::value> wait_until(Connection& server, const Options& options, const
 }
 
 Result<void> print_output(Connection& server, const Options& options, const std::string& ns) {
-  return server.download({.target = log_target(ns, options.name, {.follow = true})},
-                         [](std::string_view piece) -> Result<void> {
-                           (void)write_all(STDOUT_FILENO, piece);
-                           return {};
-                         });
+  return server.download(
+      {.target = log_target(ns, options.name, {.follow = true})},
+      [](std::string_view piece) -> Result<void> {
+        (void)write_all(STDOUT_FILENO, piece);
+        return {};
+      },
+      std::nullopt);
 }
 
 Result<void> show(Connection& server, const Options& options, const std::string& ns) {
