@@ -59,7 +59,8 @@ void view_claim(const Snapshot& snapshot, const Pod& pod, const api::ClaimUse& u
     const bool waits = volume_name.empty() && chosen != nullptr && api::waits_for_consumer(*chosen);
     if (waits && api::annotation(*claim, api::kSelectedNode).empty()) {
       view.unplaced.push_back(claim);
-    } else if (waits && json::get_string(*chosen, {"provisioner"}) == api::kLocalProvisioner) {
+    } else if (waits && json::get_string(*chosen, {"provisioner"}) == api::kLocalProvisioner &&
+               api::cannot_provision(*claim).empty()) {
       view.coming = true;
     } else {
       view.blocked = waits ? "node(s) didn't find available persistent volumes to bind"

@@ -157,6 +157,32 @@ TEST_F(ClaimsTest, AVolumeThatReachesNoNodeKeepsThePodAway) {
             "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity");
 }
 
+TEST_F(ClaimsTest, WhatCannotBeMadeIsToldAndHoldsNoRoom) {
+  make(kClaims, R"({"metadata":{"name":"block"},
+      "spec":{"storageClassName":"later","volumeMode":"Block"}})");
+  pod("p", "block");
+  settle();
+  EXPECT_EQ(why("p"),
+            "0/2 nodes are available: node(s) didn't find available persistent volumes to bind");
+}
+
+TEST_F(ClaimsTest, WhileAVolumeIsMadeNobodyTakesThePlaceOfItsPod) {
+  claim("c", "later");
+  const auto big = [&](const std::string& name, const std::string& more) {
+    make(kPods, R"({"metadata":{"name":")" + name + R"("},"spec":{)" + more +
+                    R"("containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})");
+  };
+  big("other", "");
+  settle();
+  big("first", R"("volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"c"}}],)");
+  settle();
+  ASSERT_FALSE(selected("c").empty());
+  clock_.advance(std::chrono::seconds(1));
+  big("second", "");
+  settle();
+  EXPECT_EQ(node_of("second"), "");
+}
+
 TEST_F(ClaimsTest, WithoutAProvisionerTheWaitIsTold) {
   claim("c", "manual");
   pod("p", "c");

@@ -110,8 +110,12 @@ class Round {
     if (failed != failed_.end()) return wait(pod, failed->second);
     const ClaimsView claims = view(*pod);
     if (claims.blocked) return wait(pod, blocked(claims));
-    if (claims.coming) return;
     Slot* slot = best(*pod, claims);
+    if (claims.coming) {
+      // Its volume is being made; nobody behind it takes its place meanwhile.
+      if (slot != nullptr) take(*pod, *slot, 1);
+      return;
+    }
     if (slot == nullptr) {
       std::string why = explain(*pod, claims);
       failed_.emplace(pod->signature, why);
@@ -136,11 +140,12 @@ class Round {
                                         name, wanted, placed + unit.pods.size()));
     }
     std::vector<std::pair<PodPtr, Slot*>> tried;
+    std::vector<control::Key> held;  // claims that only one pod may have
     std::vector<Waiting> left;
     bool selecting = false;
     for (const PodPtr& pod : unit.pods) {
       const ClaimsView claims = view(*pod);
-      if (claims.blocked) return drop(tried, unit, blocked(claims));
+      if (claims.blocked) return drop(tried, held, unit, blocked(claims));
       selecting = selecting || claims.coming || !claims.unplaced.empty();
       Slot* slot = best(*pod, claims);
       if (slot == nullptr) {
@@ -150,7 +155,9 @@ class Round {
         continue;
       }
       take(*pod, *slot, 1);
-      exclusive_.insert(claims.exclusive.begin(), claims.exclusive.end());
+      for (const control::Key& claim : claims.exclusive) {
+        if (exclusive_.insert(claim).second) held.push_back(claim);
+      }
       tried.emplace_back(pod, slot);
     }
     if (tried.size() < needed || tried.empty()) {
@@ -158,7 +165,7 @@ class Round {
       const std::string message =
           fmt::format("gang \"{}\" needs room for {} pods at once and {} fit: {}", name, needed,
                       tried.size(), why);
-      return drop(tried, unit, message);
+      return drop(tried, held, unit, message);
     }
     if (selecting) {
       for (const auto& [pod, slot] : tried) select(view_claims(snapshot_, *pod), *slot);
@@ -179,8 +186,9 @@ class Round {
   }
 
   // A gang that cannot start gives back what it was tried on.
-  void drop(const std::vector<std::pair<PodPtr, Slot*>>& tried, const Unit& unit,
-            const std::string& why) {
+  void drop(const std::vector<std::pair<PodPtr, Slot*>>& tried,
+            const std::vector<control::Key>& held, const Unit& unit, const std::string& why) {
+    for (const control::Key& claim : held) exclusive_.erase(claim);
     for (const auto& [pod, slot] : tried) take(*pod, *slot, -1);
     wait_all(unit, why);
   }

@@ -1,5 +1,7 @@
 #include "api/core/claims.h"
 
+#include <algorithm>
+
 #include "api/meta.h"
 
 namespace skiff::api {
@@ -19,6 +21,30 @@ std::vector<ClaimUse> claims_of(const json::value& pod) {
     }
   }
   return out;
+}
+
+bool holds_claim(const json::value& pod, std::string_view claim) {
+  if (json::get_string(pod, {"spec", "nodeName"}).empty()) return false;
+  const bool shut_down =
+      deleting(pod) && json::get_int(pod, {"metadata", "deletionGracePeriodSeconds"}) == 0;
+  return std::ranges::any_of(claims_of(pod), [&](const ClaimUse& use) {
+    return use.claim == claim && (use.claim_template == nullptr || !shut_down);
+  });
+}
+
+std::string_view cannot_provision(const json::value& claim) {
+  if (json::find(claim, {"spec", "selector"}) != nullptr) {
+    return "claim.Spec.Selector is not supported";
+  }
+  if (json::get_string(claim, {"spec", "volumeMode"}, "Filesystem") != "Filesystem") {
+    return "only volumes of mode Filesystem can be made";
+  }
+  for (const std::string_view source : {"dataSource", "dataSourceRef"}) {
+    if (json::find(claim, {"spec", source}) != nullptr) {
+      return "a new volume cannot be filled from a data source";
+    }
+  }
+  return {};
 }
 
 std::string_view storage_class(const json::value& object) {

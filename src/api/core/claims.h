@@ -23,10 +23,15 @@ struct ClaimUse {
   const json::value* claim_template = nullptr;  // in the pod: an ephemeral volume's
 };
 std::vector<ClaimUse> claims_of(const json::value& pod);
+// Whether the claim must stay for this pod: only one that has a node can be using it. A claim that
+// was made for the pod itself goes once the pod is shut down, for the pod may be waiting for it.
+bool holds_claim(const json::value& pod, std::string_view claim);
 
 // Of a claim or a volume; empty: none.
 std::string_view storage_class(const json::value& object);
 bool bound(const json::value& claim);  // for good: both sides say so
+// Why the local provisioner cannot make what the claim asks for; empty: it can.
+std::string_view cannot_provision(const json::value& claim);
 bool waits_for_consumer(const json::value& storage_class);
 
 }  // namespace skiff::api

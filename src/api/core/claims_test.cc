@@ -29,6 +29,23 @@ TEST(Claims, APodUsesWhatItNamesAndWhatIsMadeForIt) {
   EXPECT_EQ(json::get_int(*uses[1].claim_template, {"spec", "k"}), 1);
 }
 
+TEST(Claims, AClaimStaysForAPodThatMayUseIt) {
+  const auto pod = [](const std::string& metadata, const std::string& spec) {
+    return parsed(R"({"metadata":{"name":"p")" + metadata + R"(},"spec":{)" + spec +
+                  R"("volumes":[{"name":"a","persistentVolumeClaim":{"claimName":"x"}},
+                      {"name":"c","ephemeral":{"volumeClaimTemplate":{}}}]}})");
+  };
+  const std::string node = R"("nodeName":"n",)";
+  const std::string over =
+      R"(,"deletionTimestamp":"2026-01-01T00:00:00Z","deletionGracePeriodSeconds":0)";
+  EXPECT_FALSE(holds_claim(pod("", ""), "x")) << "it has no node";
+  EXPECT_TRUE(holds_claim(pod("", node), "x"));
+  EXPECT_TRUE(holds_claim(pod("", node), "p-c"));
+  EXPECT_FALSE(holds_claim(pod("", node), "y"));
+  EXPECT_TRUE(holds_claim(pod(over, node), "x"));
+  EXPECT_FALSE(holds_claim(pod(over, node), "p-c")) << "the pod may be waiting for it";
+}
+
 TEST(Claims, TheOldAnnotationNamesTheClassToo) {
   EXPECT_EQ(storage_class(parsed(R"({"spec":{"storageClassName":"a"}})")), "a");
   EXPECT_EQ(storage_class(parsed(R"({"metadata":{"annotations":{

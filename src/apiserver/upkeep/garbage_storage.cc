@@ -1,27 +1,10 @@
 // Claims that pods use and volumes that claims use outlive their deletion; here they are let go.
 #include <algorithm>
 
-#include "api/meta.h"
+#include "api/core/claims.h"
 #include "apiserver/upkeep/garbage.h"
 
 namespace skiff::apiserver {
-namespace {
-
-// A pod that no node has is not begun: its claim may go before it.
-bool uses(const json::value& pod, std::string_view claim) {
-  if (json::get_string(pod, {"spec", "nodeName"}).empty()) return false;
-  return std::ranges::any_of(
-      json::get_array(pod, {"spec", "volumes"}), [&](const json::value& volume) {
-        if (json::find(volume, {"ephemeral"}) != nullptr) {
-          return std::string(api::name(pod)) + "-" +
-                     std::string(json::get_string(volume, {"name"})) ==
-                 claim;
-        }
-        return json::get_string(volume, {"persistentVolumeClaim", "claimName"}) == claim;
-      });
-}
-
-}  // namespace
 
 bool Collector::release_storage(const store::Key& key) {
   const std::vector<std::string>& finalizers = nodes_.at(key).finalizers;
@@ -37,7 +20,7 @@ bool Collector::release_storage(const store::Key& key) {
     return false;
   }
   for (const store::EntryPtr& pod : store_.list("pods", key.ns).entries) {
-    if (!uses(*pod->value(), key.name)) continue;
+    if (!api::holds_claim(*pod->value(), key.name)) continue;
     used_claims_.insert(key);
     return false;
   }

@@ -25,12 +25,10 @@ json::object claim_reference(const json::value& claim) {
           {"resourceVersion", json::string(api::resource_version(claim))}};
 }
 
-// Only a pod that has a node can be using the claim: one without is not started any more once the
-// claim is being deleted.
 bool in_use(const World& world, const Name& claim) {
   const auto users = world.users.find(claim);
-  return users != world.users.end() && std::ranges::any_of(users->second, [](const auto& user) {
-           return !json::get_string(*user.second, {"spec", "nodeName"}).empty();
+  return users != world.users.end() && std::ranges::any_of(users->second, [&](const auto& user) {
+           return api::holds_claim(*user.second, claim.second);
          });
 }
 
@@ -194,17 +192,7 @@ class Claims {
            fmt::format("failed to provision volume with StorageClass \"{}\": {}", api::name(chosen),
                        why));
     };
-    if (json::find(*claim, {"spec", "selector"}) != nullptr) {
-      return refuse("claim.Spec.Selector is not supported");
-    }
-    if (json::get_string(*claim, {"spec", "volumeMode"}, "Filesystem") != "Filesystem") {
-      return refuse("only volumes of mode Filesystem can be made");
-    }
-    for (const std::string_view source : {"dataSource", "dataSourceRef"}) {
-      if (json::find(*claim, {"spec", source}) != nullptr) {
-        return refuse("a new volume cannot be filled from a data source");
-      }
-    }
+    if (const auto why = api::cannot_provision(*claim); !why.empty()) return refuse(why);
     const json::value volume = new_volume(*claim, chosen, node);
     // As the server has it when it was made, so that the rest of the binding follows at once.
     client::Write create{

@@ -80,7 +80,8 @@ class CronPlan {
   void look_at_jobs() {
     for (const Object& job : jobs_) {
       const std::string_view end = end_of(*job);
-      if (end.empty() && !api::deleting(*job)) {
+      // One that is being deleted may still run.
+      if (end.empty()) {
         if (!api::annotation(*job, kScheduledAt).empty()) {
           active_.push_back(job);
         } else {
@@ -155,8 +156,13 @@ class CronPlan {
     const Time oldest = deadline ? now_ - std::chrono::seconds(*deadline) : last;
     // "@every" counts from the last start, whether that is long ago or not.
     const bool counts = schedule->every().has_value();
-    const auto due = counts ? schedule->next(last, *zone) : next;
-    plan_.requeue_after = std::min(kLongestNap, std::max(*due, now_) - now_ + kMargin);
+    Time due = *next;
+    if (counts) {
+      due = schedule->next(last, *zone).value_or(*next);
+      // What is due already is started below, or may not be: then the next turn is the next look.
+      if (due <= now_) due += ((now_ - due) / *schedule->every() + 1) * *schedule->every();
+    }
+    plan_.requeue_after = std::min(kLongestNap, due - now_ + kMargin);
     const Missed missed =
         missed_starts(*schedule, *zone, counts ? last : std::max(last, oldest), now_);
     if (missed.latest && *missed.latest < oldest) return;
@@ -185,7 +191,9 @@ class CronPlan {
                   "Forbid");
     }
     if (policy == "Replace") {
-      for (const Object& job : active_) remove(*job);
+      for (const Object& job : active_) {
+        if (!api::deleting(*job)) remove(*job);
+      }
       active_.clear();
     }
     json::object meta{{"name", name},

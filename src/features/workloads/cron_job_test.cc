@@ -129,6 +129,18 @@ TEST_F(CronJobs, that_forbid_wait_and_then_make_up_for_the_last_one) {
   EXPECT_EQ(api::name(*jobs()[1]), name_at(cluster.now() - minutes(2)));
 }
 
+TEST_F(CronJobs, that_forbid_wait_for_one_that_is_being_deleted) {
+  make(cron_job("*/5 * * * *", "Forbid"));
+  run(minutes(6));
+  ASSERT_EQ(jobs().size(), 1U);
+  const std::string first(api::name(*jobs()[0]));
+  testing::change(cluster.client(), job_resource(), first,
+                  json::object{{"metadata", {{"finalizers", json::array{"example.org/wait"}}}}});
+  testing::remove(cluster.client(), job_resource(), first);
+  run(minutes(10));
+  EXPECT_EQ(jobs().size(), 1U) << "its pods may still run";
+}
+
 TEST_F(CronJobs, that_replace_end_the_one_before) {
   make(cron_job("*/5 * * * *", "Replace"));
   run(minutes(6));
