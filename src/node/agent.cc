@@ -124,6 +124,7 @@ void Agent::Impl::stop() {
   probers_.stop();
   hookers_.stop();
   pullers_.stop();
+  sweepers_.stop();
   thread_.join();
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();

@@ -64,7 +64,9 @@ void Agent::Impl::reclaim(const Object& volume) {
   if (claim && api::uid(*claim) == json::get_string(*volume, {"spec", "claimRef", "uid"})) return;
   if (next == Afterlife::kLetGo) return let_go(volume);
   reclaiming_.emplace(api::uid(*volume));
-  jobs_.post([this, volume, folder = *claim_folder(*volume, options_.volumes_folder)] {
+  // Not by a worker: a large folder takes minutes, and pods would wait.
+  sweepers_.run([this, volume,
+                 folder = *claim_folder(*volume, options_.volumes_folder)](const std::stop_token&) {
     std::error_code error;
     std::filesystem::remove_all(folder, error);
     post([volume, why = error ? error.message() : std::string()](Impl& agent) {

@@ -151,6 +151,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Crew probers_{64};
   Crew hookers_{64};  // hooks may take minutes: probes do not wait behind them
   Crew pullers_{4};
+  Crew sweepers_{1};
   std::thread thread_ = {};
   std::vector<std::thread> workers_ = {};
   std::atomic_bool poll_posted_ = false;  // outlives the mirrors, whose watches set it

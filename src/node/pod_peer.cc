@@ -26,6 +26,7 @@ using apiserver::Peer;
 
 // What waits for a slow reader; the program then waits, too.
 constexpr std::size_t kOutputBytes = 256 * 1024;
+constexpr std::size_t kPipeBytes = 64 * 1024;  // the kernel's size of a pipe
 
 // How long a program may take to accept a connection.
 constexpr int kConnectMs = 10'000;
@@ -241,12 +242,12 @@ class PodPeer final : public Peer {
   }
 
   // False once no writer is left.
-  bool drain(const Fd& fd, Channel channel) {
+  bool drain(const Fd& fd, Channel channel, std::size_t most = kOutputBytes) {
     char piece[32 * 1024];
     while (true) {
       {
         const std::lock_guard lock(mutex_);
-        if (output_bytes_ >= kOutputBytes) return true;
+        if (output_bytes_ >= most) return true;
       }
       const ssize_t n = ::read(fd.get(), piece, sizeof piece);
       if (n < 0 && errno == EINTR) continue;
@@ -316,10 +317,11 @@ class PodPeer final : public Peer {
     while (true) {
       const Wanted now = wanted();
       if (now.stop) return;
-      // What it said last is taken before its end is told; others may hold its pipes for ever.
+      // What it said last is taken before its end is told: all that both pipes hold, but no more,
+      // for others may hold them and write for ever.
       if (end && now.room) {
-        if (out_open) (void)drain(ends_.out, Channel::kOut);
-        if (err_open) (void)drain(ends_.err, Channel::kErr);
+        if (out_open) (void)drain(ends_.out, Channel::kOut, kOutputBytes + kPipeBytes);
+        if (err_open) (void)drain(ends_.err, Channel::kErr, kOutputBytes + 3 * kPipeBytes);
         return conclude(std::move(*end));
       }
       pollfd waits[] = {{nudge_.get(), POLLIN, 0},

@@ -249,6 +249,7 @@ void Container::fail_start(const std::string& why) {
   out_.finish(log_.fd());
   err_.finish(log_.fd());
   if (!group_.empty()) (void)pod_.cgroups.remove(group_);
+  remove_tree(fmt::format("{}/layers/{}.{}", pod_.folder, record_.name, record_.attempt));
   record_.state = ContainerState::kFailedToStart;
   record_.finished_at = wall_clock();
   record_.exit_code = kCannotRun;

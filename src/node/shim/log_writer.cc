@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,6 +60,11 @@ std::string log_stamp() {
 
 void LogPipe::copy_to(Fd listener) {
   if (!pipe_.valid()) return;
+  // Those that went away while nothing was said.
+  std::erase_if(listeners_, [](const Fd& old) {
+    pollfd look{.fd = old.get(), .events = 0, .revents = 0};
+    return ::poll(&look, 1, 0) == 1 && (look.revents & POLLERR) != 0;
+  });
   constexpr int kListenerBytes = 1024 * 1024;
   ::fcntl(listener.get(), F_SETPIPE_SZ, kListenerBytes);
   ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
