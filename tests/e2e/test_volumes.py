@@ -137,7 +137,7 @@ def test_files_follow_their_sources_in_a_running_pod(skiff):
 @needs_root
 def test_a_pod_cannot_change_what_skiff_writes_for_it(skiff):
     skiff.kubectl("create", "configmap", "fixed", "--from-literal=a=1")
-    pod = pod_manifest("prober", ["sh", "-c", "ln -sfn /etc /c/..data; echo x > /c/b; rm /c/a; cat /c/a; ls /c"],
+    pod = pod_manifest("prober", ["sh", "-c", "exec 2>&1; ln -sfn /etc /c/..data; echo x > /c/b; rm /c/a; cat /c/a; ls /c"],
                        volumes=[{"name": "c", "configMap": {"name": "fixed"}}])
     pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "c", "mountPath": "/c"}]
     skiff.request("POST", "/api/v1/namespaces/default/pods", pod)
