@@ -20,6 +20,12 @@ api::Resource pods_resource() {
 api::Resource services_resource() {
   return {.group = "", .version = "v1", .plural = "services", .kind = "Service"};
 }
+api::Resource slices_resource() {
+  return {.group = "discovery.k8s.io",
+          .version = "v1",
+          .plural = "endpointslices",
+          .kind = "EndpointSlice"};
+}
 api::Resource mappings_resource() {
   return {.group = "skiff.dev",
           .version = "v1",
@@ -79,6 +85,7 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
       options_(std::move(options)),
       pods_mirror_(client, pods_resource(), [this] { poll_soon(); }),
       services_mirror_(client, services_resource(), [this] { poll_soon(); }),
+      slices_mirror_(client, slices_resource(), [this] { poll_soon(); }),
       mappings_mirror_(client, mappings_resource(), [this] { poll_soon(); }),
       maps_mirror_(client, maps_resource(), [this] { poll_soon(); }),
       secrets_mirror_(client, secrets_resource(), [this] { poll_soon(); }),
@@ -182,7 +189,13 @@ void Agent::Impl::poll_all() {
     mappings_ = values(mappings_mirror_);
     images_changed();
   }
-  well = poll(services_mirror_, [this](const client::Event&) { names_changed(); }) && well;
+  well = poll(services_mirror_,
+              [this](const client::Event&) {
+                names_changed();
+                services_changed();
+              }) &&
+         well;
+  well = poll(slices_mirror_, [this](const client::Event&) { services_changed(); }) && well;
   well =
       poll(maps_mirror_,
            [this](const client::Event& event) { source_event(SourceKind::kConfigMap, event); }) &&
@@ -287,7 +300,7 @@ void Agent::Impl::names_changed() {
 void Agent::Impl::rebuild_names() {
   names_stale_ = false;
   auto records = std::make_shared<const DnsRecords>(
-      build_dns_records(values(pods_mirror_), values(services_mirror_), api_.host));
+      build_dns_records(values(pods_mirror_), values(services_mirror_), api_.host, services_led_));
   const std::lock_guard lock(shared_mutex_);
   records_.swap(records);
 }

@@ -119,6 +119,11 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void wake_pod(Pod& pod, Duration wait);
   EnvironmentInput environment(const json::value& pod, const json::value& container);
 
+  // agent_services.cc
+  void services_changed();
+  void lead_services();
+  void services_led(const Result<void>& done);
+
   // agent_images.cc
   // Nothing: it is being fetched, and its arrival visits the pod.
   std::optional<std::expected<ResolvedImage, Refusal>> image_for(Pod& pod,
@@ -159,6 +164,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   // Below: the agent's thread only.
   Mirror pods_mirror_;
   Mirror services_mirror_;
+  Mirror slices_mirror_;
   Mirror mappings_mirror_;
   Mirror maps_mirror_;     // for their events: who reads a config map asks the server
   Mirror secrets_mirror_;  // likewise
@@ -174,6 +180,10 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   bool mappings_stale_ = false;
   bool adopted_ = false;
   bool names_stale_ = false;
+  bool services_stale_ = false;   // to be led anew
+  bool services_busy_ = false;    // being led
+  bool services_led_ = false;     // cluster IPs lead somewhere, so names lead to them
+  std::vector<ServicePort> services_ = {};  // as they were led last
 
   // Written by the agent's thread, read by any: runs under way by pod, for who follows a log, and
   // what DNS answers from.

@@ -18,6 +18,8 @@ constexpr std::string_view kApiNames[] = {"kubernetes.default", "skiff.skiff-sys
 
 class Builder {
  public:
+  explicit Builder(bool cluster_ips) : cluster_ips_(cluster_ips) {}
+
   void add_pod(const Object& pod) {
     const auto ip = parse_ipv4(json::get_string(*pod, {"status", "podIP"}));
     if (!ip || finished(*pod)) return;
@@ -39,8 +41,12 @@ class Builder {
       name(base).alias = lower(json::get_string(service, {"spec", "externalName"}));
       return;
     }
-    // Nothing on this node carries what is sent to a cluster IP, so every service is answered with
-    // the addresses of its pods.
+    const auto ip = parse_ipv4(json::get_string(service, {"spec", "clusterIP"}));
+    if (ip && cluster_ips_) {
+      name(base).addresses = {*ip};
+      records_.reverse[*ip] = base;
+      return add_ports(service, base, {base});
+    }
     add_pods(service, base);
   }
 
@@ -120,6 +126,7 @@ class Builder {
     }
   }
 
+  const bool cluster_ips_;
   DnsRecords records_ = {};
   std::map<std::string, std::vector<Entry>, std::less<>> by_label_ = {};
 };
@@ -147,8 +154,8 @@ std::string ipv4_text(Ipv4 a) {
 }
 
 DnsRecords build_dns_records(const std::vector<Object>& pods, const std::vector<Object>& services,
-                             std::string_view api) {
-  Builder builder;
+                             std::string_view api, bool cluster_ips) {
+  Builder builder(cluster_ips);
   for (const Object& pod : pods) builder.add_pod(pod);
   for (const Object& service : services) builder.add_service(*service);
   if (const auto ip = parse_ipv4(api)) builder.add_api(*ip);

@@ -39,9 +39,10 @@ inline constexpr std::string_view kClusterDomain = "cluster.local";
 
 // A pod with an address belongs to a service of its namespace whose selector it matches, once it is
 // ready or the service publishes those that are not. `api` (empty: none) is where the names of the
-// API lead: no pod stands behind them.
+// API lead: no pod stands behind them. With `cluster_ips` a service that has one is answered with
+// it; else nobody carries what is sent there, and names lead to the pods themselves.
 DnsRecords build_dns_records(const std::vector<Object>& pods, const std::vector<Object>& services,
-                             std::string_view api = {});
+                             std::string_view api = {}, bool cluster_ips = false);
 
 // The pod's /etc/resolv.conf; empty: the machine's own (dnsPolicy Default, or no server).
 std::string resolv_conf_for(const json::value& pod, std::string_view dns_address);

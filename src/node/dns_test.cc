@@ -89,6 +89,21 @@ TEST(DnsRecords, LeadToTheApiWhereThereIsOne) {
   EXPECT_TRUE(build_dns_records({}, {}, "").names.empty());
 }
 
+TEST(DnsRecords, AClusterIpIsTheAnswerWhereSomebodyCarriesIt) {
+  const auto service = std::make_shared<const json::value>(*json::parse(
+      R"({"metadata":{"namespace":"n","name":"s"},"spec":{"clusterIP":"10.96.0.9",
+          "ports":[{"name":"http","port":80}]}})"));
+  const auto headless = std::make_shared<const json::value>(*json::parse(
+      R"({"metadata":{"namespace":"n","name":"h"},"spec":{"clusterIP":"None"}})"));
+  const DnsRecords led = build_dns_records({}, {service, headless}, "", true);
+  EXPECT_EQ(led.names.at("s.n.svc.cluster.local").addresses,
+            std::vector<Ipv4>{*parse_ipv4("10.96.0.9")});
+  EXPECT_EQ(led.names.at("_http._tcp.s.n.svc.cluster.local").services.at(0).target,
+            "s.n.svc.cluster.local");
+  EXPECT_TRUE(led.names.at("h.n.svc.cluster.local").addresses.empty());
+  EXPECT_TRUE(build_dns_records({}, {service}).names.at("s.n.svc.cluster.local").addresses.empty());
+}
+
 TEST(Dns, AnswersNamesOfTheCluster) {
   const Case kCases[] = {
       {"a headless service has the addresses of its ready pods", "head.ns.svc.cluster.local",

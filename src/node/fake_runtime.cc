@@ -198,6 +198,17 @@ Result<int> FakeRuntime::open_socket(std::string_view) {
   return ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
+Result<void> FakeRuntime::lead_services(const std::vector<ServicePort>& ports) {
+  const std::lock_guard lock(mutex_);
+  services_ = ports;
+  return {};
+}
+
+std::vector<ServicePort> FakeRuntime::led_services() const {
+  const std::lock_guard lock(mutex_);
+  return services_;
+}
+
 Result<SandboxRecord> FakeRuntime::inspect(std::string_view pod_uid) {
   const std::lock_guard lock(mutex_);
   const auto found = pods_.find(pod_uid);

@@ -53,6 +53,7 @@ class FakeRuntime final : public Runtime {
                      int err_fd) override;
   // Of the machine's own network.
   Result<int> open_socket(std::string_view pod_uid) override;
+  Result<void> lead_services(const std::vector<ServicePort>& ports) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;
@@ -62,6 +63,7 @@ class FakeRuntime final : public Runtime {
                        int attempt) const override;
   void on_change(std::function<void(std::string pod_uid)> changed) override;
 
+  std::vector<ServicePort> led_services() const;
   // What happened, for tests: "start UID/container/attempt", "signal UID/container/15", ...
   std::vector<std::string> journal() const;
   std::vector<ContainerSpec> started() const;
@@ -91,6 +93,7 @@ class FakeRuntime final : public Runtime {
   const std::string folder_;
   const Director director_;
   Executor executor_ = {};
+  std::vector<ServicePort> services_ = {};
   mutable std::mutex mutex_;
   std::condition_variable changed_timers_;
   std::map<std::string, std::unique_ptr<Pod>, std::less<>> pods_ = {};

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "node/net/service_rules.h"
 #include "node/capabilities.h"
 
 namespace skiff::node {
@@ -129,7 +130,7 @@ class Runtime {
 
   // Every call may block for milliseconds and may be made from any thread, for different pods at
   // the same time. Calls for one pod come one after another, but for exec(),
-  // attach() and open_socket().
+  // attach(), open_socket() and lead_services().
 
   // Makes the sandbox or finds the living one; the answer has its address.
   virtual Result<SandboxRecord> start_sandbox(const SandboxSpec& spec) = 0;
@@ -147,6 +148,9 @@ class Runtime {
                              int out_fd, int err_fd) = 0;
   // A new TCP socket in the pod's network.
   virtual Result<int> open_socket(std::string_view pod_uid) = 0;
+  // From now on these services, and no others, are reached by their cluster IPs and node ports. An
+  // error where this runtime has no network of its own.
+  virtual Result<void> lead_services(const std::vector<ServicePort>& ports) = 0;
   virtual Result<SandboxRecord> inspect(std::string_view pod_uid) = 0;
   // Kills what is left and removes everything but the log files.
   virtual Result<void> stop_sandbox(std::string_view pod_uid) = 0;

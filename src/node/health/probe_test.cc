@@ -31,6 +31,7 @@ class NoRuntime final : public Runtime {
   }
   Result<int> attach(std::string_view, std::string_view, bool, int, int) override { return no(); }
   Result<int> open_socket(std::string_view) override { return no(); }
+  Result<void> lead_services(const std::vector<ServicePort>&) override { return no(); }
   Result<SandboxRecord> inspect(std::string_view) override { return no(); }
   Result<void> stop_sandbox(std::string_view) override { return no(); }
   Result<void> remove_sandbox(std::string_view) override { return no(); }

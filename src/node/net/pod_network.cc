@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "base/fd.h"
 #include "node/net/netlink.h"
 
 extern char** environ;
@@ -23,12 +25,21 @@ std::string table_name(const NetworkOptions& options) {
   return name;
 }
 
-Result<void> run_nft(const std::string& script) {
-  std::string words[] = {"nft", script};
-  char* argv[] = {words[0].data(), words[1].data(), nullptr};
+// `purpose` is what cannot be done where it fails.
+Result<void> run_nft(const std::string& script, std::string_view purpose) {
+  // From a file: thousands of services are more than an argument may hold.
+  const Fd file(::memfd_create("nft", MFD_CLOEXEC));
+  if (!file.valid() || ::write(file.get(), script.data(), script.size()) !=
+                           static_cast<ssize_t>(script.size()) ||
+      ::lseek(file.get(), 0, SEEK_SET) != 0) {
+    return fail(Code::kInternal, fmt::format("{}: no memory for its rules", purpose));
+  }
+  std::string words[] = {"nft", "-f", "-"};
+  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  for (const int fd : {0, 1, 2}) {
+  ::posix_spawn_file_actions_adddup2(&actions, file.get(), 0);
+  for (const int fd : {1, 2}) {
     ::posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
   }
   pid_t pid = 0;
@@ -40,17 +51,25 @@ Result<void> run_nft(const std::string& script) {
   ::posix_spawn_file_actions_destroy(&actions);
   if (number != 0) {
     return fail(Code::kServiceUnavailable,
-                "pods cannot reach the outside: the program nft is missing (package nftables)");
+                fmt::format("{}: the program nft is missing (package nftables)", purpose));
   }
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (status != 0) {
-    return fail(Code::kServiceUnavailable,
-                "pods cannot reach the outside: nft refused the masquerading rule");
+    return fail(Code::kServiceUnavailable, fmt::format("{}: nft refused the rules", purpose));
   }
   return {};
 }
+
+// False where the kernel does not take it.
+bool set_kernel(const std::string& name, std::string_view value) {
+  const Fd file(::open(("/proc/sys/net/ipv4/" + name).c_str(), O_WRONLY | O_CLOEXEC));
+  return file.valid() &&
+         ::write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
+}
+
+constexpr std::string_view kNoOutside = "pods cannot reach the outside";
 
 }  // namespace
 
@@ -66,12 +85,9 @@ Result<void> ensure_bridge(const NetworkOptions& options) {
 }
 
 Result<void> ensure_egress(const NetworkOptions& options) {
-  const int fd = ::open("/proc/sys/net/ipv4/ip_forward", O_WRONLY | O_CLOEXEC);
-  const bool forwards = fd >= 0 && ::write(fd, "1", 1) == 1;
-  if (fd >= 0) ::close(fd);
-  if (!forwards) {
+  if (!set_kernel("ip_forward", "1")) {
     return fail(Code::kServiceUnavailable,
-                "pods cannot reach the outside: IP forwarding cannot be switched on");
+                fmt::format("{}: IP forwarding cannot be switched on", kNoOutside));
   }
   const std::string table = table_name(options);
   // Adding before deleting makes the deletion succeed the first time, too. Pods keep their
@@ -81,7 +97,23 @@ Result<void> ensure_egress(const NetworkOptions& options) {
       fmt::format("add table ip {0}; delete table ip {0}; add table ip {0}; "
                   "add chain ip {0} out {{ type nat hook postrouting priority 100; }}; "
                   "add rule ip {0} out ip saddr {1} ip daddr != {1} oifname != \"{2}\" masquerade",
-                  table, format_subnet(options.subnet), options.bridge));
+                  table, format_subnet(options.subnet), options.bridge),
+      kNoOutside);
+}
+
+Result<void> lead_services(const NetworkOptions& options, const std::vector<ServicePort>& ports) {
+  constexpr std::string_view kPurpose = "services cannot be reached by their cluster IPs";
+  // Without it packets from this machine's own loopback are thrown away on their way to a pod.
+  const std::string link = "conf/" + options.bridge + "/";
+  if (!set_kernel("ip_forward", "1") || !set_kernel(link + "route_localnet", "1")) {
+    return fail(Code::kServiceUnavailable,
+                fmt::format("{}: IP forwarding cannot be switched on", kPurpose));
+  }
+  return run_nft(service_rules({.table = table_name(options) + "_services",
+                                .bridge = options.bridge,
+                                .subnet = options.subnet},
+                               ports),
+                 kPurpose);
 }
 
 Result<void> connect_pod(const NetworkOptions& options, const std::string& link, pid_t pid,
@@ -112,7 +144,9 @@ Result<void> remove_link(const std::string& name) {
 Result<void> remove_network(const NetworkOptions& options) {
   const std::string table = table_name(options);
   // Without nft there is no table either.
-  (void)run_nft(fmt::format("add table ip {0}; delete table ip {0}", table));
+  for (const std::string& name : {table, table + "_services"}) {
+    (void)run_nft(fmt::format("add table ip {0}; delete table ip {0}", name), kNoOutside);
+  }
   return remove_link(options.bridge);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "node/net/addresses.h"
+#include "node/net/service_rules.h"
 
 namespace skiff::node {
 
@@ -21,13 +22,16 @@ struct NetworkOptions {
 Result<void> ensure_bridge(const NetworkOptions& options);
 // Lets pods reach the outside. An error says what is missing; pods still reach each other.
 Result<void> ensure_egress(const NetworkOptions& options);
+// Leads what is sent to services to their pods, from pods and from this machine; instead of what was
+// led before.
+Result<void> lead_services(const NetworkOptions& options, const std::vector<ServicePort>& ports);
 // Gives the network namespace of process `pid` a loopback, eth0 with `ip`, and a default route.
 // What is there already stays.
 Result<void> connect_pod(const NetworkOptions& options, const std::string& link, pid_t pid,
                          std::uint32_t ip);
 // Removes a link; one that is gone already is fine.
 Result<void> remove_link(const std::string& name);
-// Undoes ensure_bridge and ensure_egress.
+// Undoes ensure_bridge, ensure_egress and lead_services.
 Result<void> remove_network(const NetworkOptions& options);
 
 }  // namespace skiff::node

@@ -130,6 +130,59 @@ TEST(PodNetwork, PodsSeeEachOthersAddressesInSpiteOfWhatAnotherSkiffLeft) {
   std::thread(talk_past_the_table_of_another_skiff).join();
 }
 
+// What is sent to a service's address and to its node port reaches a pod, from another pod, from the
+// pod itself and from this machine; where nobody stands behind it, it is refused.
+void reach_a_service() {
+  ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+  ASSERT_TRUE(ensure_bridge(kNetwork));
+  const Neighbour one, two;
+  ASSERT_TRUE(connect_pod(kNetwork, "skt-one", one.pid(), 0x0a630002));
+  ASSERT_TRUE(connect_pod(kNetwork, "skt-two", two.pid(), 0x0a630003));
+  {
+    auto machine = Netlink::open();
+    ASSERT_TRUE(machine);
+    ASSERT_TRUE(machine->set_up(*machine->find_link("lo")));
+    ASSERT_TRUE(machine->add_default_route(0x0a630002));  // addresses of services need a way out
+  }
+  const std::vector<ServicePort> ports = {
+      {.ips = {0x0a600001}, .port = 80, .node_port = 30080, .targets = {{0x0a630002, 2222}}},
+      {.ips = {0x0a600002}, .port = 80}};
+  const auto led = lead_services(kNetwork, ports);
+  ASSERT_TRUE(led) << led.error().message;
+  ASSERT_TRUE(lead_services(kNetwork, ports)) << "once more";
+  const auto at = [](std::uint32_t ip, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(ip);
+    address.sin_port = htons(port);
+    return address;
+  };
+  const int listener = socket_in(one.pid());
+  const sockaddr_in place = at(0x0a630002, 2222);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  const auto connect_from = [&](int client, const sockaddr_in& to) {
+    const int result = ::connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    const int problem = result == 0 ? 0 : errno;
+    ::close(client);
+    return problem;
+  };
+  const auto here = [] { return ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); };
+  EXPECT_EQ(connect_from(socket_in(two.pid()), at(0x0a600001, 80)), 0) << "from another pod";
+  EXPECT_EQ(connect_from(socket_in(one.pid()), at(0x0a600001, 80)), 0) << "from itself";
+  EXPECT_EQ(connect_from(here(), at(0x0a600001, 80)), 0) << "from this machine";
+  EXPECT_EQ(connect_from(here(), at(0x7f000001, 30080)), 0) << "by the node port";
+  EXPECT_EQ(connect_from(socket_in(two.pid()), at(0x0a630001, 30080)), 0) << "a pod by it";
+  EXPECT_EQ(connect_from(socket_in(two.pid()), at(0x0a600002, 80)), ECONNREFUSED);
+  EXPECT_EQ(connect_from(here(), at(0x0a600002, 80)), ECONNREFUSED);
+  ::close(listener);
+}
+
+TEST(PodNetwork, ServicesLeadToPods) {
+  if (::geteuid() != 0 || ::access("/usr/sbin/nft", X_OK) != 0) GTEST_SKIP() << "needs root, nft";
+  std::thread(reach_a_service).join();
+}
+
 TEST(PodNetwork, IsSetUpAndTakenDownAndMayBeSetUpTwice) {
   if (::geteuid() != 0) {
     EXPECT_FALSE(ensure_bridge(kNetwork)) << "links are root's";

@@ -81,6 +81,7 @@ class ProcessRuntime : public Runtime {
   Result<int> attach(std::string_view pod_uid, std::string_view container, bool input, int out_fd,
                      int err_fd) override;
   Result<int> open_socket(std::string_view pod_uid) override;
+  Result<void> lead_services(const std::vector<ServicePort>& ports) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;
@@ -116,6 +117,7 @@ class ProcessRuntime : public Runtime {
   const std::string cgroup_;
   Cgroups cgroups_ = {};
   std::optional<NetworkOptions> network_ = {};
+  std::mutex services_mutex_ = {};  // one set of rules after another
   std::optional<AddressPool> pool_ = {};
   AddressPool loopback_{*parse_subnet(kLoopbackPods)};
   std::atomic<bool> told_mounts_ = false;
@@ -290,6 +292,14 @@ Result<std::unique_ptr<ExecSession>> ProcessRuntime::exec(std::string_view pod_u
 Result<int> ProcessRuntime::attach(std::string_view pod_uid, std::string_view container, bool input,
                                    int out_fd, int err_fd) {
   return attach_in_pod(folder_of(pod_uid), container, input, out_fd, err_fd);
+}
+
+Result<void> ProcessRuntime::lead_services(const std::vector<ServicePort>& ports) {
+  if (!network_) {
+    return fail(Code::kServiceUnavailable, "pods have no network of their own here");
+  }
+  const std::lock_guard lock(services_mutex_);
+  return node::lead_services(*network_, ports);
 }
 
 Result<int> ProcessRuntime::open_socket(std::string_view pod_uid) {

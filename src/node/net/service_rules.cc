@@ -1,0 +1,105 @@
+#include "node/net/service_rules.h"
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
+namespace skiff::node {
+namespace {
+
+std::string_view protocol(const ServicePort& port) { return port.udp ? "udp" : "tcp"; }
+
+// Where a chain ends: one of the targets, by chance or by who asks.
+std::string choice(const ServicePort& port) {
+  if (port.targets.size() == 1) {
+    const ServiceTarget& only = port.targets.front();
+    return fmt::format("dnat to {}:{}", format_ip(only.ip), only.port);
+  }
+  std::vector<std::string> places;
+  for (const ServiceTarget& target : port.targets) {
+    places.push_back(
+        fmt::format("{} : {} . {}", places.size(), format_ip(target.ip), target.port));
+  }
+  return fmt::format("dnat ip addr . port to {} mod {} map {{ {} }}",
+                     port.sticky ? "jhash ip saddr" : "numgen random", places.size(),
+                     join(places, ", "));
+}
+
+// The elements of a map or set; a list must not be empty.
+struct Elements {
+  std::vector<std::string> by_ip = {};    // cluster IPs
+  std::vector<std::string> by_node = {};  // node ports
+};
+
+std::string chain(const std::string& name, const std::string& body) {
+  return fmt::format("  chain {} {{\n{}  }}\n", name, body);
+}
+
+// `before` and `after` what is looked up.
+std::string lookups(const Elements& all, std::string_view before, std::string_view after) {
+  std::string out;
+  if (!all.by_ip.empty()) {
+    out += fmt::format("    ip daddr . meta l4proto . th dport {}{{ {} }}{}\n", before,
+                       join(all.by_ip, ", "), after);
+  }
+  if (!all.by_node.empty()) {
+    out += fmt::format("    fib daddr type local meta l4proto . th dport {}{{ {} }}{}\n", before,
+                       join(all.by_node, ", "), after);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string service_rules(const RulesPlace& place, const std::vector<ServicePort>& ports) {
+  Elements led, refused;
+  std::string chains;
+  int number = 0;
+  for (const ServicePort& port : ports) {
+    std::string verdict;
+    if (!port.targets.empty()) {
+      const std::string name = fmt::format("service{}", number++);
+      chains += chain(name, fmt::format("    {}\n", choice(port)));
+      verdict = " : goto " + name;
+    }
+    Elements& into = port.targets.empty() ? refused : led;
+    for (const std::uint32_t ip : port.ips) {
+      into.by_ip.push_back(
+          fmt::format("{} . {} . {}{}", format_ip(ip), protocol(port), port.port, verdict));
+    }
+    if (port.node_port != 0) {
+      into.by_node.push_back(fmt::format("{} . {}{}", protocol(port), port.node_port, verdict));
+    }
+  }
+  // Adding before deleting makes the deletion succeed the first time, too.
+  std::string out =
+      fmt::format("add table ip {0}\ndelete table ip {0}\ntable ip {0} {{\n", place.table);
+  out += chains;
+  out += chain("services", lookups(led, "vmap ", ""));
+  out += chain("refusals", lookups(refused, "", " reject"));
+  out += chain("from_pods",
+               fmt::format("    type nat hook prerouting priority dstnat;\n"
+                           "    iifname \"{0}\" jump services\n"
+                           "    iifname != \"{0}\" fib daddr type local jump services\n",
+                           place.bridge));
+  out += chain("from_here", "    type nat hook output priority -100;\n    jump services\n");
+  for (const std::string_view hook : {"forward", "output", "input"}) {
+    out += chain(fmt::format("refuse_{}", hook),
+                 fmt::format("    type filter hook {} priority filter;\n"
+                             "    ct state new jump refusals\n",
+                             hook));
+  }
+  // Pods answer each other past this machine, which must see the answers to what it has led: it
+  // asks in its own name. The same for what comes from the machine's loopback, which pods must
+  // never reach.
+  out += chain("back", fmt::format("    type nat hook postrouting priority srcnat;\n"
+                                   "    ct status dnat ip saddr {1} oifname \"{0}\" masquerade\n"
+                                   "    ip saddr 127.0.0.0/8 oifname \"{0}\" masquerade\n",
+                                   place.bridge, format_subnet(place.subnet)));
+  out += chain("loopback", fmt::format("    type filter hook prerouting priority raw;\n"
+                                       "    iifname \"{}\" ip daddr 127.0.0.0/8 drop\n",
+                                       place.bridge));
+  return out + "}\n";
+}
+
+}  // namespace skiff::node

@@ -1,0 +1,68 @@
+#include "node/service_table.h"
+
+#include <gtest/gtest.h>
+
+namespace skiff::node {
+namespace {
+
+Object object(std::string_view text) {
+  auto parsed = json::parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return std::make_shared<const json::value>(std::move(*parsed));
+}
+
+Object service(std::string_view spec) {
+  return object(R"({"metadata":{"namespace":"n","name":"s"},"spec":)" + std::string(spec) + "}");
+}
+
+Object slice(std::string_view ports, std::string_view endpoints) {
+  return object(R"({"metadata":{"namespace":"n","name":"s-1",
+      "labels":{"kubernetes.io/service-name":"s"}},"addressType":"IPv4","ports":)" +
+                std::string(ports) + R"(,"endpoints":)" + std::string(endpoints) + "}");
+}
+
+const std::uint32_t kIp = *parse_ip("10.96.0.7"), kA = *parse_ip("10.0.0.1"),
+                    kB = *parse_ip("10.0.0.2");
+
+TEST(ServiceTable, APortLeadsToTheSamePortByNameOfReadyEndpoints) {
+  const auto table = build_service_table(
+      {service(R"({"clusterIP":"10.96.0.7","sessionAffinity":"ClientIP","ports":[
+          {"name":"web","port":80,"nodePort":30080},{"name":"dns","port":53,"protocol":"UDP"}]})")},
+      {slice(R"([{"name":"web","port":8080},{"name":"dns","port":5353}])",
+             R"([{"addresses":["10.0.0.2"],"conditions":{"ready":true}},
+                 {"addresses":["10.0.0.1"]},
+                 {"addresses":["10.0.0.3"],"conditions":{"ready":false}}])")});
+  const std::vector<ServicePort> wanted = {
+      {.ips = {kIp}, .port = 80, .node_port = 30080, .sticky = true,
+       .targets = {{kA, 8080}, {kB, 8080}}},
+      {.ips = {kIp}, .udp = true, .port = 53, .sticky = true, .targets = {{kA, 5353}, {kB, 5353}}}};
+  EXPECT_EQ(table, wanted);
+}
+
+TEST(ServiceTable, WhereNoneIsReadyThoseThatEndStillServe) {
+  const auto spec = R"({"clusterIP":"10.96.0.7","ports":[{"port":80}]})";
+  const auto ending = R"({"addresses":["10.0.0.1"],
+      "conditions":{"ready":false,"serving":true,"terminating":true}})";
+  const auto table = build_service_table(
+      {service(spec)}, {slice(R"([{"port":8080}])", "[" + std::string(ending) + "]")});
+  EXPECT_EQ(table.at(0).targets, (std::vector<ServiceTarget>{{kA, 8080}}));
+  const auto both = build_service_table(
+      {service(spec)},
+      {slice(R"([{"port":8080}])",
+             "[" + std::string(ending) + R"(,{"addresses":["10.0.0.2"]}])")});
+  EXPECT_EQ(both.at(0).targets, (std::vector<ServiceTarget>{{kB, 8080}}));
+}
+
+TEST(ServiceTable, WhatHasNoAddressIsNotLed) {
+  EXPECT_TRUE(build_service_table({service(R"({"clusterIP":"None","ports":[{"port":80}]})"),
+                                   service(R"({"type":"ExternalName","externalName":"x"})")},
+                                  {})
+                  .empty());
+  const auto empty =
+      build_service_table({service(R"({"clusterIP":"10.96.0.7","ports":[{"port":80}]})")}, {});
+  ASSERT_EQ(empty.size(), 1U);
+  EXPECT_TRUE(empty[0].targets.empty()) << "connections are refused";
+}
+
+}  // namespace
+}  // namespace skiff::node
