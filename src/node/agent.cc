@@ -53,13 +53,6 @@ api::Resource leases_resource() {
   return {.group = "coordination.k8s.io", .version = "v1", .plural = "leases", .kind = "Lease"};
 }
 
-std::vector<Object> values(const Mirror& mirror) {
-  std::vector<Object> out;
-  out.reserve(mirror.objects().size());
-  for (const auto& [key, object] : mirror.objects()) out.push_back(object);
-  return out;
-}
-
 }  // namespace
 
 Agent::Agent(client::Client& client, Runtime& runtime, const env::Clock& clock,

@@ -180,9 +180,9 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   bool mappings_stale_ = false;
   bool adopted_ = false;
   bool names_stale_ = false;
-  bool services_stale_ = false;   // to be led anew
-  bool services_busy_ = false;    // being led
-  bool services_led_ = false;     // cluster IPs lead somewhere, so names lead to them
+  bool services_stale_ = false;             // to be led anew
+  bool services_busy_ = false;              // being led
+  bool services_led_ = false;               // cluster IPs lead somewhere, so names lead to them
   std::vector<ServicePort> services_ = {};  // as they were led last
 
   // Written by the agent's thread, read by any: runs under way by pod, for who follows a log, and

@@ -93,8 +93,8 @@ TEST(DnsRecords, AClusterIpIsTheAnswerWhereSomebodyCarriesIt) {
   const auto service = std::make_shared<const json::value>(*json::parse(
       R"({"metadata":{"namespace":"n","name":"s"},"spec":{"clusterIP":"10.96.0.9",
           "ports":[{"name":"http","port":80}]}})"));
-  const auto headless = std::make_shared<const json::value>(*json::parse(
-      R"({"metadata":{"namespace":"n","name":"h"},"spec":{"clusterIP":"None"}})"));
+  const auto headless = std::make_shared<const json::value>(
+      *json::parse(R"({"metadata":{"namespace":"n","name":"h"},"spec":{"clusterIP":"None"}})"));
   const DnsRecords led = build_dns_records({}, {service, headless}, "", true);
   EXPECT_EQ(led.names.at("s.n.svc.cluster.local").addresses,
             std::vector<Ipv4>{*parse_ipv4("10.96.0.9")});

@@ -78,4 +78,11 @@ Result<std::vector<client::Event>> Mirror::poll() {
   return events;
 }
 
+std::vector<Object> values(const Mirror& mirror) {
+  std::vector<Object> out;
+  out.reserve(mirror.objects().size());
+  for (const auto& [key, object] : mirror.objects()) out.push_back(object);
+  return out;
+}
+
 }  // namespace skiff::node

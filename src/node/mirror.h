@@ -38,4 +38,6 @@ class Mirror {
   std::map<Key, Object> objects_ = {};
 };
 
+std::vector<Object> values(const Mirror& mirror);
+
 }  // namespace skiff::node

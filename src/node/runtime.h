@@ -16,8 +16,8 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "node/net/service_rules.h"
 #include "node/capabilities.h"
+#include "node/net/service_rules.h"
 
 namespace skiff::node {
 

@@ -85,18 +85,18 @@ std::vector<ServicePort> build_service_table(const std::vector<Object>& services
   for (const Object& service : services) {
     const std::vector<std::uint32_t> ips = addresses(*service);
     if (ips.empty() || json::get_string(*service, {"spec", "type"}) == "ExternalName") continue;
-    const auto found =
-        all.find({std::string(api::ns(*service)), std::string(api::name(*service))});
+    const auto found = all.find({std::string(api::ns(*service)), std::string(api::name(*service))});
     for (const json::value& port : json::get_array(*service, {"spec", "ports"})) {
       const std::string_view protocol = json::get_string(port, {"protocol"}, "TCP");
       if (protocol != "TCP" && protocol != "UDP") continue;
-      out.push_back({.ips = ips,
-                     .udp = protocol == "UDP",
-                     .port = port_number(port, "port"),
-                     .node_port = port_number(port, "nodePort"),
-                     .sticky = json::get_string(*service, {"spec", "sessionAffinity"}) == "ClientIP",
-                     .targets = targets(found == all.end() ? kNone : found->second,
-                                        json::get_string(port, {"name"}))});
+      out.push_back(
+          {.ips = ips,
+           .udp = protocol == "UDP",
+           .port = port_number(port, "port"),
+           .node_port = port_number(port, "nodePort"),
+           .sticky = json::get_string(*service, {"spec", "sessionAffinity"}) == "ClientIP",
+           .targets = targets(found == all.end() ? kNone : found->second,
+                              json::get_string(port, {"name"}))});
     }
   }
   std::ranges::sort(out);

@@ -33,7 +33,10 @@ TEST(ServiceTable, APortLeadsToTheSamePortByNameOfReadyEndpoints) {
                  {"addresses":["10.0.0.1"]},
                  {"addresses":["10.0.0.3"],"conditions":{"ready":false}}])")});
   const std::vector<ServicePort> wanted = {
-      {.ips = {kIp}, .port = 80, .node_port = 30080, .sticky = true,
+      {.ips = {kIp},
+       .port = 80,
+       .node_port = 30080,
+       .sticky = true,
        .targets = {{kA, 8080}, {kB, 8080}}},
       {.ips = {kIp}, .udp = true, .port = 53, .sticky = true, .targets = {{kA, 5353}, {kB, 5353}}}};
   EXPECT_EQ(table, wanted);
@@ -48,8 +51,7 @@ TEST(ServiceTable, WhereNoneIsReadyThoseThatEndStillServe) {
   EXPECT_EQ(table.at(0).targets, (std::vector<ServiceTarget>{{kA, 8080}}));
   const auto both = build_service_table(
       {service(spec)},
-      {slice(R"([{"port":8080}])",
-             "[" + std::string(ending) + R"(,{"addresses":["10.0.0.2"]}])")});
+      {slice(R"([{"port":8080}])", "[" + std::string(ending) + R"(,{"addresses":["10.0.0.2"]}])")});
   EXPECT_EQ(both.at(0).targets, (std::vector<ServiceTarget>{{kB, 8080}}));
 }
 

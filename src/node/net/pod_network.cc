@@ -29,8 +29,8 @@ std::string table_name(const NetworkOptions& options) {
 Result<void> run_nft(const std::string& script, std::string_view purpose) {
   // From a file: thousands of services are more than an argument may hold.
   const Fd file(::memfd_create("nft", MFD_CLOEXEC));
-  if (!file.valid() || ::write(file.get(), script.data(), script.size()) !=
-                           static_cast<ssize_t>(script.size()) ||
+  if (!file.valid() ||
+      ::write(file.get(), script.data(), script.size()) != static_cast<ssize_t>(script.size()) ||
       ::lseek(file.get(), 0, SEEK_SET) != 0) {
     return fail(Code::kInternal, fmt::format("{}: no memory for its rules", purpose));
   }

@@ -22,8 +22,8 @@ struct NetworkOptions {
 Result<void> ensure_bridge(const NetworkOptions& options);
 // Lets pods reach the outside. An error says what is missing; pods still reach each other.
 Result<void> ensure_egress(const NetworkOptions& options);
-// Leads what is sent to services to their pods, from pods and from this machine; instead of what was
-// led before.
+// Leads what is sent to services to their pods, from pods and from this machine; instead of what
+// was led before.
 Result<void> lead_services(const NetworkOptions& options, const std::vector<ServicePort>& ports);
 // Gives the network namespace of process `pid` a loopback, eth0 with `ip`, and a default route.
 // What is there already stays.

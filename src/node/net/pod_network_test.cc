@@ -130,8 +130,8 @@ TEST(PodNetwork, PodsSeeEachOthersAddressesInSpiteOfWhatAnotherSkiffLeft) {
   std::thread(talk_past_the_table_of_another_skiff).join();
 }
 
-// What is sent to a service's address and to its node port reaches a pod, from another pod, from the
-// pod itself and from this machine; where nobody stands behind it, it is refused.
+// What is sent to a service's address and to its node port reaches a pod, from another pod, from
+// the pod itself and from this machine; where nobody stands behind it, it is refused.
 void reach_a_service() {
   ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
   ASSERT_TRUE(ensure_bridge(kNetwork));

@@ -13,16 +13,16 @@ std::string_view protocol(const ServicePort& port) { return port.udp ? "udp" : "
 std::string choice(const ServicePort& port) {
   if (port.targets.size() == 1) {
     const ServiceTarget& only = port.targets.front();
-    return fmt::format("dnat to {}:{}", format_ip(only.ip), only.port);
+    return fmt::format("meta l4proto {} dnat to {}:{}", protocol(port), format_ip(only.ip),
+                       only.port);
   }
   std::vector<std::string> places;
   for (const ServiceTarget& target : port.targets) {
-    places.push_back(
-        fmt::format("{} : {} . {}", places.size(), format_ip(target.ip), target.port));
+    places.push_back(fmt::format("{} : {} . {}", places.size(), format_ip(target.ip), target.port));
   }
-  return fmt::format("dnat ip addr . port to {} mod {} map {{ {} }}",
-                     port.sticky ? "jhash ip saddr" : "numgen random", places.size(),
-                     join(places, ", "));
+  return fmt::format("meta l4proto {} dnat ip addr . port to {} mod {} map {{ {} }}",
+                     protocol(port), port.sticky ? "jhash ip saddr" : "numgen random",
+                     places.size(), join(places, ", "));
 }
 
 // The elements of a map or set; a list must not be empty.
@@ -77,11 +77,11 @@ std::string service_rules(const RulesPlace& place, const std::vector<ServicePort
   out += chains;
   out += chain("services", lookups(led, "vmap ", ""));
   out += chain("refusals", lookups(refused, "", " reject"));
-  out += chain("from_pods",
-               fmt::format("    type nat hook prerouting priority dstnat;\n"
-                           "    iifname \"{0}\" jump services\n"
-                           "    iifname != \"{0}\" fib daddr type local jump services\n",
-                           place.bridge));
+  out +=
+      chain("from_pods", fmt::format("    type nat hook prerouting priority dstnat;\n"
+                                     "    iifname \"{0}\" jump services\n"
+                                     "    iifname != \"{0}\" fib daddr type local jump services\n",
+                                     place.bridge));
   out += chain("from_here", "    type nat hook output priority -100;\n    jump services\n");
   for (const std::string_view hook : {"forward", "output", "input"}) {
     out += chain(fmt::format("refuse_{}", hook),

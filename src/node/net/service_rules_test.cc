@@ -12,12 +12,12 @@ const RulesPlace kPlace{.table = "t", .bridge = "br", .subnet = {*parse_ip("10.0
 
 TEST(ServiceRules, OneTargetOrAChoiceAmongSeveral) {
   const std::string rules = service_rules(
-      kPlace,
-      {{.ips = {kIp}, .port = 80, .node_port = 30080, .targets = {{kA, 8080}, {kB, 8080}}},
-       {.ips = {kIp}, .udp = true, .port = 53, .targets = {{kA, 53}}},
-       {.ips = {kIp}, .port = 81, .sticky = true, .targets = {{kA, 1}, {kB, 1}}}});
+      kPlace, {{.ips = {kIp}, .port = 80, .node_port = 30080, .targets = {{kA, 8080}, {kB, 8080}}},
+               {.ips = {kIp}, .udp = true, .port = 53, .targets = {{kA, 53}}},
+               {.ips = {kIp}, .port = 81, .sticky = true, .targets = {{kA, 1}, {kB, 1}}}});
   for (const char* part :
-       {"dnat ip addr . port to numgen random mod 2 map { 0 : 10.0.0.1 . 8080, 1 : 10.0.0.2 . 8080 }",
+       {"dnat ip addr . port to numgen random mod 2 map { 0 : 10.0.0.1 . 8080, 1 : 10.0.0.2 . 8080 "
+        "}",
         "dnat to 10.0.0.1:53", "jhash ip saddr mod 2",
         "10.96.0.7 . tcp . 80 : goto service0, 10.96.0.7 . udp . 53 : goto service1",
         "tcp . 30080 : goto service0",
