@@ -11,6 +11,7 @@
 
 #include "api/builtin.h"
 #include "api/meta.h"
+#include "apiserver/admission/service_addresses.h"
 #include "assembly/address.h"
 #include "assembly/log.h"
 #include "base/check.h"
@@ -65,6 +66,7 @@ node::ProcessOptions process_options(const DataFolder& folder) {
   node::ProcessOptions out{.pods_folder = folder.at("pods"),
                            .skiff_binary = std::filesystem::canonical("/proc/self/exe"),
                            .bridge = "skiff" + hash,
+                           .services = std::string(apiserver::kServiceRange),
                            .privileged = geteuid() == 0,
                            .tell = [](std::string line) { log_line(line); }};
   if (!out.privileged) return out;
@@ -152,7 +154,10 @@ Result<void> Platform::open_store() {
 Result<void> Platform::load_credentials() {
   SKIFF_ASSIGN(const Address https, parse_address("--https", options_.https));
   std::vector<std::string> names = {https.host};
-  if (!process_.gateway.empty()) names.push_back(process_.gateway);
+  if (!process_.gateway.empty()) {
+    names.push_back(process_.gateway);
+    names.emplace_back(apiserver::kFirstServiceAddress);
+  }
   std::erase_if(names, [](const std::string& name) { return name == "0.0.0.0" || name == "::"; });
   SKIFF_ASSIGN(credentials_, load_or_make_credentials(folder_, names, clock_.now()));
   return {};

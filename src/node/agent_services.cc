@@ -9,6 +9,13 @@ namespace {
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kRetry{10};
 
+// Pods are never led to the machine's loopback.
+ServiceTarget api_target(const ApiAddress& api) {
+  const auto ip = parse_ip(api.host);
+  if (!ip || *ip >> 24 == 127) return {};
+  return {.ip = *ip, .port = static_cast<std::uint16_t>(api.port)};
+}
+
 }  // namespace
 
 void Agent::Impl::services_changed() {
@@ -20,7 +27,7 @@ void Agent::Impl::lead_services() {
   if (services_busy_) return;  // services_led() comes back to it
   services_stale_ = false;
   std::vector<ServicePort> table =
-      build_service_table(values(services_mirror_), values(slices_mirror_));
+      build_service_table(values(services_mirror_), values(slices_mirror_), api_target(api_));
   if (services_led_ && table == services_) return;
   services_ = std::move(table);
   services_busy_ = true;

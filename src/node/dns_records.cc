@@ -52,7 +52,8 @@ class Builder {
 
   void add_api(Ipv4 ip) {
     for (const std::string_view of : kApiNames) {
-      name(fmt::format("{}.svc.{}", of, kClusterDomain)).addresses = {ip};
+      auto& addresses = name(fmt::format("{}.svc.{}", of, kClusterDomain)).addresses;
+      if (addresses.empty()) addresses = {ip};  // else its service leads there
     }
   }
 

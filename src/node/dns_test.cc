@@ -89,6 +89,21 @@ TEST(DnsRecords, LeadToTheApiWhereThereIsOne) {
   EXPECT_TRUE(build_dns_records({}, {}, "").names.empty());
 }
 
+TEST(DnsRecords, TheApisServiceLeadsThereWhereClusterIpsLeadAnywhere) {
+  const auto service = std::make_shared<const json::value>(*json::parse(
+      R"({"metadata":{"namespace":"default","name":"kubernetes"},
+          "spec":{"clusterIP":"10.96.0.1","ports":[{"name":"https","port":443}]}})"));
+  const auto answer = [&](bool cluster_ips, const std::string& name) {
+    return build_dns_records({}, {service}, "10.0.0.1", cluster_ips)
+        .names.at(name + ".svc.cluster.local")
+        .addresses;
+  };
+  const std::vector<Ipv4> gateway{*parse_ipv4("10.0.0.1")}, cluster{*parse_ipv4("10.96.0.1")};
+  EXPECT_EQ(answer(true, "kubernetes.default"), cluster);
+  EXPECT_EQ(answer(false, "kubernetes.default"), gateway);
+  EXPECT_EQ(answer(true, "skiff.skiff-system"), gateway) << "it has no service";
+}
+
 TEST(DnsRecords, AClusterIpIsTheAnswerWhereSomebodyCarriesIt) {
   const auto service = std::make_shared<const json::value>(*json::parse(
       R"({"metadata":{"namespace":"n","name":"s"},"spec":{"clusterIP":"10.96.0.9",

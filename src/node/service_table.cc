@@ -78,13 +78,20 @@ std::vector<std::uint32_t> addresses(const json::value& service) {
 }  // namespace
 
 std::vector<ServicePort> build_service_table(const std::vector<Object>& services,
-                                             const std::vector<Object>& slices) {
+                                             const std::vector<Object>& slices,
+                                             const ServiceTarget& api) {
   const Slices all = by_service(slices);
   static const std::vector<const json::value*> kNone;
   std::vector<ServicePort> out;
   for (const Object& service : services) {
     const std::vector<std::uint32_t> ips = addresses(*service);
     if (ips.empty() || json::get_string(*service, {"spec", "type"}) == "ExternalName") continue;
+    if (api::ns(*service) == "default" && api::name(*service) == "kubernetes" && api.ip != 0) {
+      for (const std::uint16_t port : std::set<std::uint16_t>{443, api.port}) {
+        out.push_back({.ips = ips, .port = port, .targets = {api}});
+      }
+      continue;
+    }
     const auto found = all.find({std::string(api::ns(*service)), std::string(api::name(*service))});
     for (const json::value& port : json::get_array(*service, {"spec", "ports"})) {
       const std::string_view protocol = json::get_string(port, {"protocol"}, "TCP");

@@ -8,8 +8,11 @@
 
 namespace skiff::node {
 
-// In the order of their addresses: equal tables are equal. Headless services are not in it.
+// In the order of their addresses: equal tables are equal. Headless services are not in it. `api`
+// (0: nowhere) stands behind default/kubernetes, at the service's port and at its own: pods are
+// told of that one.
 std::vector<ServicePort> build_service_table(const std::vector<Object>& services,
-                                             const std::vector<Object>& slices);
+                                             const std::vector<Object>& slices,
+                                             const ServiceTarget& api = {});
 
 }  // namespace skiff::node

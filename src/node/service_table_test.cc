@@ -42,6 +42,22 @@ TEST(ServiceTable, APortLeadsToTheSamePortByNameOfReadyEndpoints) {
   EXPECT_EQ(table, wanted);
 }
 
+TEST(ServiceTable, TheApiStandsBehindItsOwnService) {
+  const Object kubernetes = object(R"({"metadata":{"namespace":"default","name":"kubernetes"},
+      "spec":{"clusterIP":"10.96.0.7","ports":[{"name":"https","port":443}]}})");
+  const ServiceTarget api{kA, 6443};
+  EXPECT_EQ(build_service_table({kubernetes}, {}, api),
+            (std::vector<ServicePort>{{.ips = {kIp}, .port = 443, .targets = {api}},
+                                      {.ips = {kIp}, .port = 6443, .targets = {api}}}));
+  EXPECT_EQ(build_service_table({kubernetes}, {}, {kA, 443}).size(), 1U) << "one port, not two";
+  const auto nowhere = build_service_table({kubernetes}, {});
+  ASSERT_EQ(nowhere.size(), 1U);
+  EXPECT_TRUE(nowhere[0].targets.empty());
+  const Object other = object(R"({"metadata":{"namespace":"n","name":"kubernetes"},
+      "spec":{"clusterIP":"10.96.0.7","ports":[{"port":443}]}})");
+  EXPECT_TRUE(build_service_table({other}, {}, api)[0].targets.empty()) << "another namespace's";
+}
+
 TEST(ServiceTable, WhereNoneIsReadyThoseThatEndStillServe) {
   const auto spec = R"({"clusterIP":"10.96.0.7","ports":[{"port":80}]})";
   const auto ending = R"({"addresses":["10.0.0.1"],

@@ -221,6 +221,34 @@ Result<void> Netlink::add_address(int link, std::uint32_t ip, int prefix) {
   return {};
 }
 
+Result<void> Netlink::reflect(int link) {
+  ifinfomsg which{};
+  which.ifi_family = AF_BRIDGE;
+  which.ifi_index = link;
+  Message message(RTM_SETLINK, 0, which);
+  const std::size_t port = message.begin(IFLA_PROTINFO | NLA_F_NESTED);
+  const std::uint8_t on = 1;
+  message.attribute(IFLA_BRPORT_MODE, &on, sizeof on);
+  message.end(port);
+  SKIFF_TRY(ask(message, "cannot let a pod reach itself by its services"));
+  return {};
+}
+
+Result<void> Netlink::add_route(const Subnet& to, int link) {
+  rtmsg route{};
+  route.rtm_family = AF_INET;
+  route.rtm_dst_len = static_cast<unsigned char>(to.prefix);
+  route.rtm_table = RT_TABLE_MAIN;
+  route.rtm_protocol = RTPROT_BOOT;
+  route.rtm_scope = RT_SCOPE_LINK;
+  route.rtm_type = RTN_UNICAST;
+  Message message(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, route);
+  message.number(RTA_DST, htonl(to.base));
+  message.number(RTA_OIF, static_cast<std::uint32_t>(link));
+  SKIFF_TRY(ask(message, "cannot set the route to services"));
+  return {};
+}
+
 Result<void> Netlink::add_default_route(std::uint32_t gateway) {
   rtmsg route{};
   route.rtm_family = AF_INET;

@@ -33,6 +33,9 @@ class Netlink {
   Result<void> remove_link(int link);
   Result<void> set_up(int link);
   Result<void> add_address(int link, std::uint32_t ip, int prefix);
+  // Lets a link of a bridge have back what came in by it.
+  Result<void> reflect(int link);
+  Result<void> add_route(const Subnet& to, int link);
   Result<void> add_default_route(std::uint32_t gateway);
 
  private:

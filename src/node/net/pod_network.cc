@@ -81,7 +81,12 @@ Result<void> ensure_bridge(const NetworkOptions& options) {
     SKIFF_ASSIGN(bridge, machine.find_link(options.bridge));
   }
   SKIFF_TRY(machine.add_address(bridge, options.gateway, options.subnet.prefix));
-  return machine.set_up(bridge);
+  SKIFF_TRY(machine.set_up(bridge));
+  // Programs of this machine find a way to services where there is no default route, too. Where
+  // these addresses are somebody else's, that stays so.
+  const std::string services = format_subnet(options.services);
+  if (options.services.prefix == 0 || !pick_subnet({services}, options.bridge)) return {};
+  return machine.add_route(options.services, bridge);
 }
 
 Result<void> ensure_egress(const NetworkOptions& options) {
@@ -125,6 +130,10 @@ Result<void> connect_pod(const NetworkOptions& options, const std::string& link,
   }
   SKIFF_ASSIGN(const int present, machine.find_link(link));
   if (present == 0) SKIFF_TRY(machine.make_veth(link, pid, bridge));
+  // A pod that is led to itself by a service: where the kernel shows bridged packets to nft, such
+  // a packet never leaves the bridge.
+  SKIFF_ASSIGN(const int outer, machine.find_link(link));
+  SKIFF_TRY(machine.reflect(outer));
   SKIFF_ASSIGN(Netlink pod, Netlink::open_in(pid));
   SKIFF_ASSIGN(const int loopback, pod.find_link("lo"));
   SKIFF_TRY(pod.set_up(loopback));

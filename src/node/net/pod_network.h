@@ -16,6 +16,7 @@ struct NetworkOptions {
   std::string bridge = {};  // at most 15 bytes
   Subnet subnet = {};
   std::uint32_t gateway = 0;
+  Subnet services = {};  // where cluster IPs come from; empty: no way there is made
 };
 
 // Makes the bridge where it is missing.

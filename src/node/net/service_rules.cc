@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/strings.h"
 
 namespace skiff::node {
@@ -25,10 +27,16 @@ std::string choice(const ServicePort& port) {
                      places.size(), join(places, ", "));
 }
 
-// The elements of a map or set; a list must not be empty.
+// The elements of a map or set; a list must not be empty, nor name a place twice.
 struct Elements {
   std::vector<std::string> by_ip = {};    // cluster IPs
   std::vector<std::string> by_node = {};  // node ports
+};
+
+// What is known of it is that nobody is there. A connection gets the answer of a closed port.
+struct Refused {
+  Elements tcp = {}, udp = {};
+  Elements& of(const ServicePort& port) { return port.udp ? udp : tcp; }
 };
 
 std::string chain(const std::string& name, const std::string& body) {
@@ -52,7 +60,13 @@ std::string lookups(const Elements& all, std::string_view before, std::string_vi
 }  // namespace
 
 std::string service_rules(const RulesPlace& place, const std::vector<ServicePort>& ports) {
-  Elements led, refused;
+  Elements led;
+  Refused refused;
+  std::set<std::string> taken;  // of two services with one external address the first has it
+  const auto add = [&](std::vector<std::string>& list, std::string place,
+                       const std::string& verdict) {
+    if (taken.insert(place).second) list.push_back(place + verdict);
+  };
   std::string chains;
   int number = 0;
   for (const ServicePort& port : ports) {
@@ -62,13 +76,13 @@ std::string service_rules(const RulesPlace& place, const std::vector<ServicePort
       chains += chain(name, fmt::format("    {}\n", choice(port)));
       verdict = " : goto " + name;
     }
-    Elements& into = port.targets.empty() ? refused : led;
+    Elements& into = port.targets.empty() ? refused.of(port) : led;
     for (const std::uint32_t ip : port.ips) {
-      into.by_ip.push_back(
-          fmt::format("{} . {} . {}{}", format_ip(ip), protocol(port), port.port, verdict));
+      add(into.by_ip, fmt::format("{} . {} . {}", format_ip(ip), protocol(port), port.port),
+          verdict);
     }
     if (port.node_port != 0) {
-      into.by_node.push_back(fmt::format("{} . {}{}", protocol(port), port.node_port, verdict));
+      add(into.by_node, fmt::format("{} . {}", protocol(port), port.node_port), verdict);
     }
   }
   // Adding before deleting makes the deletion succeed the first time, too.
@@ -76,18 +90,20 @@ std::string service_rules(const RulesPlace& place, const std::vector<ServicePort
       fmt::format("add table ip {0}\ndelete table ip {0}\ntable ip {0} {{\n", place.table);
   out += chains;
   out += chain("services", lookups(led, "vmap ", ""));
-  out += chain("refusals", lookups(refused, "", " reject"));
+  out += chain("refusals", lookups(refused.tcp, "", " reject with tcp reset") +
+                               lookups(refused.udp, "", " reject"));
   out +=
       chain("from_pods", fmt::format("    type nat hook prerouting priority dstnat;\n"
                                      "    iifname \"{0}\" jump services\n"
                                      "    iifname != \"{0}\" fib daddr type local jump services\n",
                                      place.bridge));
   out += chain("from_here", "    type nat hook output priority -100;\n    jump services\n");
-  for (const std::string_view hook : {"forward", "output", "input"}) {
-    out += chain(fmt::format("refuse_{}", hook),
-                 fmt::format("    type filter hook {} priority filter;\n"
-                             "    ct state new jump refusals\n",
-                             hook));
+  // Before anybody looks for a route: there may be none to a service's address.
+  for (const std::string_view hook : {"prerouting", "output"}) {
+    out +=
+        chain(fmt::format("refuse_{}", hook), fmt::format("    type filter hook {} priority -90;\n"
+                                                          "    ct state new jump refusals\n",
+                                                          hook));
   }
   // Pods answer each other past this machine, which must see the answers to what it has led: it
   // asks in its own name. The same for what comes from the machine's loopback, which pods must

@@ -28,15 +28,27 @@ TEST(ServiceRules, OneTargetOrAChoiceAmongSeveral) {
 }
 
 TEST(ServiceRules, NobodyBehindAServiceIsARefusalAndNoServiceIsNothing) {
-  const std::string refused =
-      service_rules(kPlace, {{.ips = {kIp}, .port = 80, .node_port = 30080}});
-  EXPECT_NE(refused.find("ip daddr . meta l4proto . th dport { 10.96.0.7 . tcp . 80 } reject"),
-            std::string::npos);
-  EXPECT_NE(refused.find("fib daddr type local meta l4proto . th dport { tcp . 30080 } reject"),
-            std::string::npos);
+  const std::string refused = service_rules(kPlace, {{.ips = {kIp}, .port = 80, .node_port = 30080},
+                                                     {.ips = {kIp}, .udp = true, .port = 53}});
+  for (const char* part :
+       {"ip daddr . meta l4proto . th dport { 10.96.0.7 . tcp . 80 } reject with tcp reset\n",
+        "fib daddr type local meta l4proto . th dport { tcp . 30080 } reject with tcp reset\n",
+        "ip daddr . meta l4proto . th dport { 10.96.0.7 . udp . 53 } reject\n"}) {
+    EXPECT_NE(refused.find(part), std::string::npos) << part << "\n" << refused;
+  }
   const std::string none = service_rules(kPlace, {});
   EXPECT_EQ(none.find("{  }"), std::string::npos) << "an empty list is an error to nft";
   EXPECT_EQ(none.find("vmap"), std::string::npos);
+}
+
+TEST(ServiceRules, AnAddressThatTwoServicesClaimIsTheFirstOnes) {
+  const std::string rules =
+      service_rules(kPlace, {{.ips = {kIp, kIp}, .port = 80, .targets = {{kA, 1}}},
+                             {.ips = {kIp}, .port = 80, .targets = {{kB, 1}}},
+                             {.ips = {kIp}, .port = 80}});
+  EXPECT_NE(rules.find("vmap { 10.96.0.7 . tcp . 80 : goto service0 }"), std::string::npos)
+      << rules;
+  EXPECT_EQ(rules.find("reject"), std::string::npos) << rules;
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ Result<NetworkOptions> network_options(const ProcessOptions& options) {
     return fail(Code::kInvalid, fmt::format("\"{}\" is not an IPv4 network", options.subnet));
   }
   NetworkOptions network{.bridge = options.bridge, .subnet = *subnet, .gateway = subnet->base + 1};
+  network.services = parse_subnet(options.services).value_or(Subnet{});
   if (!options.gateway.empty()) {
     const auto gateway = parse_ip(options.gateway);
     if (!gateway) return fail(Code::kInvalid, "the gateway is not an IPv4 address");

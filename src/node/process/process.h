@@ -18,6 +18,7 @@ struct ProcessOptions {
   // CIDR, as pick_subnet() chose it; kept over restarts. Empty: pods share the machine's network.
   std::string subnet = {};
   std::string gateway = {};           // empty: the subnet's first address
+  std::string services = {};          // CIDR of cluster IPs
   std::string node_ip = "127.0.0.1";  // the address of pods on the machine's own network
   bool privileged = true;             // use root's rights where we have them
   bool egress = true;                 // let pods reach the outside
