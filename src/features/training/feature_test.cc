@@ -4,12 +4,14 @@
 
 #include <set>
 
+#include "features/training/kinds/kinds.h"
+#include "features/training/kinds/xgboost/xgboost.h"
 #include "features/training/testing/builders.h"
 
 namespace skiff::training {
 namespace {
 
-TEST(Feature, ServesBothKinds) {
+TEST(Feature, ServesEveryKind) {
   const Feature feature = make();
   std::set<std::string> keys;
   for (const api::Kind& kind : feature.kinds) {
@@ -24,7 +26,9 @@ TEST(Feature, ServesBothKinds) {
     EXPECT_EQ(kind.columns[1].type, "date");
     EXPECT_EQ(kind.set_defaults, nullptr) << "what is stored stays as it was written";
   }
-  EXPECT_EQ(keys, (std::set<std::string>{"tfjobs.kubeflow.org", "pytorchjobs.kubeflow.org"}));
+  EXPECT_EQ(keys, (std::set<std::string>{"tfjobs.kubeflow.org", "pytorchjobs.kubeflow.org",
+                                         "xgboostjobs.kubeflow.org", "jaxjobs.kubeflow.org",
+                                         "paddlejobs.kubeflow.org"}));
 }
 
 TEST(Feature, GivesEveryKindASchema) {
@@ -47,32 +51,45 @@ TEST(Feature, GivesEveryKindASchema) {
 
 TEST(Feature, ChecksEachKindByItsOwnRules) {
   const Feature feature = make();
-  const json::value tf = testing::tfjob().role("Worker", 1).build();
-  const json::value torch = testing::torchjob().role("Worker", 1).build();
-  for (const api::Kind& kind : feature.kinds) {
-    const bool is_tf = kind.resource.kind == "TFJob";
-    EXPECT_TRUE(kind.validate(is_tf ? tf : torch, {}).empty());
-    EXPECT_FALSE(kind.validate(is_tf ? torch : tf, {}).empty());
+  ASSERT_EQ(feature.kinds.size(), job_kinds().size());
+  for (std::size_t i = 0; i < feature.kinds.size(); ++i) {
+    for (const JobKind* other : job_kinds()) {
+      testing::JobBuilder job(*other);
+      if (other == &xgboost()) job.role("Master", 1);
+      const bool own = other == job_kinds()[i];
+      EXPECT_EQ(feature.kinds[i].validate(job.role("Worker", 1).build(), {}).empty(), own)
+          << feature.kinds[i].resource.kind << " judges " << other->resource.kind;
+    }
   }
 }
 
 TEST(Feature, RunsAControllerForEachKind) {
   const Feature feature = make();
-  ASSERT_EQ(feature.controllers.size(), 2u);
-  EXPECT_EQ(feature.controllers[0].name, "tfjob-controller");
-  EXPECT_EQ(feature.controllers[1].name, "pytorchjob-controller");
-  for (const control::Controller& controller : feature.controllers) {
+  ASSERT_EQ(feature.controllers.size(), job_kinds().size());
+  for (std::size_t i = 0; i < feature.controllers.size(); ++i) {
+    const control::Controller& controller = feature.controllers[i];
+    const JobKind& kind = *job_kinds()[i];
+    EXPECT_EQ(controller.name, kind.controller);
     ASSERT_EQ(controller.owned.size(), 2u);
     EXPECT_EQ(controller.owned[0].plural, "pods");
     EXPECT_EQ(controller.owned[1].plural, "services");
-    const bool is_tf = controller.root.kind == "TFJob";
     const control::Observed observed{
-        .root = testing::share(is_tf ? testing::tfjob().role("Worker", 2).build()
-                                     : testing::torchjob().role("Worker", 2).build()),
+        .root = testing::share(testing::JobBuilder(kind).role("Worker", 2).build()),
         .owned = {{}, {}}};
     const control::Plan plan = controller.plan(observed, Time{});
     EXPECT_EQ(plan.writes.size(), 4u) << "two pods and two services";
     EXPECT_TRUE(plan.status.has_value());
+  }
+}
+
+TEST(Feature, LetsWorkersBeScaledWhereTheFrameworkCan) {
+  for (const api::Kind& kind : make().kinds) {
+    const bool scales = kind.resource.kind != "TFJob" && kind.resource.kind != "XGBoostJob";
+    ASSERT_EQ(kind.scale.has_value(), scales) << kind.resource.kind;
+    if (kind.resource.kind != "PyTorchJob") continue;
+    EXPECT_EQ(kind.scale->spec, ".spec.pytorchReplicaSpecs.Worker.replicas");
+    EXPECT_EQ(kind.scale->status, ".status.replicaStatuses.Worker.active");
+    EXPECT_EQ(kind.scale->selector, ".status.replicaStatuses.Worker.selector");
   }
 }
 

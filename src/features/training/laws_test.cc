@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "features/training/engine/plan.h"
+#include "features/training/kinds/kinds.h"
 #include "features/training/testing/checks.h"
 #include "features/training/testing/random_job.h"
 
@@ -201,8 +202,12 @@ void hold(const JobKind& kind) {
   }
 }
 
-TEST(Laws, HoldForTFJobs) { hold(tensorflow()); }
-TEST(Laws, HoldForPyTorchJobs) { hold(pytorch()); }
+class Laws : public ::testing::TestWithParam<const JobKind*> {};
+
+TEST_P(Laws, HoldFor) { hold(*GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(All, Laws, ::testing::ValuesIn(job_kinds()),
+                         [](const auto& kind) { return kind.param->resource.kind; });
 
 }  // namespace
 }  // namespace skiff::training

@@ -23,6 +23,7 @@ namespace skiff::training {
 struct EnvVar {
   std::string name = {};
   std::string value = {};
+  std::string field = {};  // path of a field of the pod that gives the value: status.podIP
 
   bool operator==(const EnvVar&) const = default;
 };
@@ -58,16 +59,16 @@ struct JobKind {
   RestartPolicy restart = RestartPolicy::kNever;
   bool env_in_every_container = false;  // else only in `container`
   bool roles_in_any_case = false;       // validation admits `worker` for Worker
-  bool reports_selector = false;        // replicaStatuses.*.selector, for the scale endpoint
+  bool scales = false;  // has a scale endpoint for its workers, and tells their selector
 
   schema::Schema (*spec_schema)() = nullptr;
   Environment (*environment)(const Job& job) = nullptr;
   // Whether this replica carries the label job-role=master.
   bool (*is_master)(const Job& job, const Role& role, std::int64_t index) = nullptr;
   Verdict (*judge)(const Job& job, std::span<const RoleState> roles) = nullptr;
-  // Whether a replica of this role may fail for good without failing the job.
+  // Whether a replica of this role may fail for good without failing the job. Null: none may.
   bool (*tolerates_failure)(const Job& job, const Role& role) = nullptr;
-  // Rules of this kind alone, after the shared ones.
+  // Rules of this kind alone, after the shared ones. Null: there are none.
   void (*validate)(const json::value& object, std::vector<Cause>& causes) = nullptr;
 };
 

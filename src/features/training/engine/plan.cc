@@ -52,13 +52,17 @@ void note_ends(Draft& draft, const Findings& findings) {
   }
 }
 
+bool tolerates_failure(const Job& job, const Role& role) {
+  return job.kind->tolerates_failure != nullptr && job.kind->tolerates_failure(job, role);
+}
+
 // The sentence that says why the job has failed; empty where it has not.
 std::string failure(const Draft& draft, const Findings& findings, const History& history,
                     const Deadline& deadline) {
   const Job& job = draft.job;
   for (std::size_t r = 0; r < job.roles.size(); ++r) {
     const Role& role = job.roles[r];
-    if (findings.final_failures[r] == 0 || job.kind->tolerates_failure(job, role)) continue;
+    if (findings.final_failures[r] == 0 || tolerates_failure(job, role)) continue;
     return fmt::format("{} has failed because {} {} replica(s) failed.", subject(job),
                        findings.final_failures[r], role.name);
   }

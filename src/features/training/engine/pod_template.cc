@@ -43,6 +43,12 @@ void add_port(const JobKind& kind, json::object& container) {
   ports.push_back({{"name", kind.port_name}, {"containerPort", kind.port}, {"protocol", "TCP"}});
 }
 
+json::value render(const EnvVar& var) {
+  if (var.field.empty()) return {{"name", var.name}, {"value", var.value}};
+  return {{"name", var.name},
+          {"valueFrom", {{"fieldRef", {{"apiVersion", "v1"}, {"fieldPath", var.field}}}}}};
+}
+
 void write_containers(const PodContext& context, const Role& role, std::int64_t index,
                       json::object& spec) {
   const JobKind& kind = *context.job->kind;
@@ -61,7 +67,7 @@ void write_containers(const PodContext& context, const Role& role, std::int64_t 
     if (env.empty() || (!is_named && !kind.env_in_every_container)) continue;
     json::array& list = array_at(container, "env");
     list.reserve(list.size() + env.size());
-    for (const EnvVar& var : env) list.push_back({{"name", var.name}, {"value", var.value}});
+    for (const EnvVar& var : env) list.push_back(render(var));
   }
 }
 

@@ -31,7 +31,7 @@ void write_replica_statuses(const Job& job, const std::vector<RoleCount>& counts
     put_count(entry, "active", count.active);
     put_count(entry, "succeeded", count.succeeded);
     put_count(entry, "failed", count.failed);
-    if (!job.kind->reports_selector) continue;
+    if (!job.kind->scales) continue;
     entry["selector"] = fmt::format("{}={},{}={},{}={}", kJobLabel, job.name, kOperatorLabel,
                                     job.kind->controller, kRoleLabel, count.role->lower);
   }

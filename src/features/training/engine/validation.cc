@@ -124,6 +124,19 @@ std::string role_path(const JobKind& kind, std::string_view key) {
   return schema::entry(schema::child("spec", kind.replicas_field), key);
 }
 
+void check_single_master(const JobKind& kind, const json::value& object,
+                         std::vector<Cause>& causes) {
+  const json::value* master = json::find(object, {"spec", kind.replicas_field, "Master"});
+  if (master == nullptr) return;
+  const std::string field = role_path(kind, "Master") + ".replicas";
+  const auto replicas = json::get_int(*master, {"replicas"});
+  if (!replicas) {
+    causes.push_back(required(field, "must be 1"));
+  } else if (*replicas != 1) {
+    causes.push_back(invalid(field, *replicas, "must be 1"));
+  }
+}
+
 std::vector<Cause> validate_job(const JobKind& kind, const json::value& object,
                                 const api::Admission& context) {
   if (!context.subresource.empty()) return {};
@@ -133,7 +146,7 @@ std::vector<Cause> validate_job(const JobKind& kind, const json::value& object,
   check_managed_by(job, context, causes);
   check_queue(object, context, causes);
   check_roles(kind, object, causes);
-  kind.validate(object, causes);
+  if (kind.validate != nullptr) kind.validate(object, causes);
   return causes;
 }
 

@@ -17,6 +17,10 @@ namespace skiff::training {
 std::vector<Cause> validate_job(const JobKind& kind, const json::value& object,
                                 const api::Admission& context);
 
+// For kinds with one master: where the role is there, it must say that it has one replica.
+void check_single_master(const JobKind& kind, const json::value& object,
+                         std::vector<Cause>& causes);
+
 // The path of a role in the spec: spec.tfReplicaSpecs[Worker].
 std::string role_path(const JobKind& kind, std::string_view key);
 

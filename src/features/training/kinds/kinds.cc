@@ -1,12 +1,24 @@
 #include "features/training/kinds/kinds.h"
 
+#include <fmt/format.h>
+
 #include "features/training/engine/job_schema.h"
 #include "features/training/engine/validation.h"
+#include "features/training/kinds/jax/jax.h"
+#include "features/training/kinds/paddle/paddle.h"
 #include "features/training/kinds/pytorch/pytorch.h"
 #include "features/training/kinds/tensorflow/tensorflow.h"
+#include "features/training/kinds/xgboost/xgboost.h"
 
 namespace skiff::training {
 namespace {
+
+std::optional<api::ScalePaths> scale_paths(const JobKind& job) {
+  if (!job.scales) return {};
+  return api::ScalePaths{.spec = fmt::format(".spec.{}.Worker.replicas", job.replicas_field),
+                         .status = ".status.replicaStatuses.Worker.active",
+                         .selector = ".status.replicaStatuses.Worker.selector"};
+}
 
 // api::Kind holds plain functions, so that each framework gets its own instance of this one.
 template <const JobKind& (*kJob)()>
@@ -18,6 +30,7 @@ Framework framework() {
               .singular = job.singular,
               .categories = {"all"},
               .has_status = true,
+              .scale = scale_paths(job),
               .schema = "org.kubeflow." + job.resource.version + "." + job.resource.kind,
               .columns =
                   {{.name = "State", .type = "string", .json_path = ".status.conditions[-1:].type"},
@@ -34,8 +47,8 @@ Framework framework() {
 
 std::vector<Framework> frameworks() {
   return {
-      framework<tensorflow>(),
-      framework<pytorch>(),
+      framework<tensorflow>(), framework<pytorch>(), framework<xgboost>(),
+      framework<jax>(),        framework<paddle>(),
   };
 }
 

@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/meta.h"
 #include "base/check.h"
 #include "base/json.h"
+#include "features/training/engine/defaults.h"
 #include "features/training/engine/job_kind.h"
 #include "features/training/engine/labels.h"
 #include "features/training/kinds/pytorch/pytorch.h"
@@ -75,6 +77,38 @@ class JobBuilder {
   const JobKind& kind_;
   json::value root_ = {};
 };
+
+// What a replica is told, as NAME=value in order; NAME=@path where a field of the pod says it.
+inline std::vector<std::string> environment(const JobKind& kind, const json::value& root,
+                                            std::string_view role, std::int64_t index) {
+  const Job job = read_job(kind, root);
+  std::vector<std::string> out;
+  for (const EnvVar& var : kind.environment(job)(*job.role(role), index)) {
+    out.push_back(var.name + "=" + (var.field.empty() ? var.value : "@" + var.field));
+  }
+  return out;
+}
+
+// How many replicas of a role are where, for verdict().
+struct Count {
+  std::string_view role = {};
+  std::int64_t running = 0;
+  std::int64_t succeeded = 0;
+};
+
+inline Verdict verdict(const JobKind& kind, const json::value& root, std::vector<Count> counts) {
+  const Job job = read_job(kind, root);
+  std::vector<RoleState> states;
+  for (const Role& role : job.roles) {
+    RoleState& state = states.emplace_back(RoleState{.role = &role});
+    for (const Count& count : counts) {
+      if (count.role != role.name) continue;
+      state.running = count.running;
+      state.succeeded = count.succeeded;
+    }
+  }
+  return kind.judge(job, states);
+}
 
 inline JobBuilder tfjob(std::string_view name = "mnist") { return JobBuilder(tensorflow(), name); }
 inline JobBuilder torchjob(std::string_view name = "mnist") { return JobBuilder(pytorch(), name); }

@@ -1,10 +1,12 @@
 // Random training jobs that validation admits, with every policy.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "base/random.h"
+#include "features/training/kinds/xgboost/xgboost.h"
 #include "features/training/testing/builders.h"
 
 namespace skiff::training::testing {
@@ -24,14 +26,15 @@ inline json::value random_job(const JobKind& kind, std::string_view name, Random
     return pick(random, {"", "Never", "OnFailure", "Always", "ExitCode", "OnFailure"});
   };
   const bool is_tf = &kind == &tensorflow();
-  if (random.chance(50)) {
+  const bool has_master = std::ranges::find(kind.roles, "Master") != kind.roles.end();
+  if (has_master && (&kind == &xgboost() || random.chance(50))) {
     job.role(is_tf ? pick(random, {"Chief", "Master"}) : "Master", 1, restart());
   }
   job.role("Worker", between(random, 1, 3), restart());
   if (is_tf && random.chance(50)) job.role("PS", between(random, 1, 2), restart());
   if (is_tf && random.chance(20)) job.role("Evaluator", 1, restart());
   if (is_tf && random.chance(30)) job.spec("successPolicy", "AllWorkers");
-  if (!is_tf && random.chance(30)) job.spec("elasticPolicy", {{"minReplicas", 1}});
+  if (&kind == &pytorch() && random.chance(30)) job.spec("elasticPolicy", {{"minReplicas", 1}});
   job.run("cleanPodPolicy", json::string(pick(random, {"None", "Running", "All"})));
   if (random.chance(60)) job.run("backoffLimit", between(random, 0, 4));
   if (random.chance(20)) job.run("suspend", true);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "features/training/engine/validation.h"
+#include "features/training/engine/verdict.h"
 #include "features/training/kinds/pytorch/torch_env.h"
 #include "features/training/kinds/pytorch/torch_schema.h"
 #include "schema/causes.h"
@@ -27,28 +28,12 @@ bool is_master(const Job& job, const Role& role, std::int64_t index) {
 }
 
 Verdict judge(const Job& job, std::span<const RoleState> roles) {
-  const Role* master = job.role("Master");
-  const Role* decisive = master == nullptr ? job.role("Worker") : master;
-  if (decisive == nullptr) return {};
-  const RoleState& state = *std::ranges::find(roles, decisive, &RoleState::role);
-  const bool all = decisive->replicas > 0 && state.succeeded >= decisive->replicas;
+  Verdict verdict = judge_by(master_or_workers(job), roles);
+  if (job.role("Master") != nullptr || !is_elastic(job)) return verdict;
   // Elastic workers end together: the first to end says that the training has.
-  const bool any = master == nullptr && is_elastic(job) && state.succeeded > 0;
-  return {.succeeded = all || any, .running = state.running > 0};
-}
-
-bool tolerates_failure(const Job&, const Role&) { return false; }
-
-void validate_master(const json::object& roles, std::vector<Cause>& causes) {
-  const json::value* master = roles.if_contains("Master");
-  if (master == nullptr) return;
-  const std::string field = role_path(pytorch(), "Master") + ".replicas";
-  const auto replicas = json::get_int(*master, {"replicas"});
-  if (!replicas) {
-    causes.push_back(required(field, "must be 1"));
-  } else if (*replicas != 1) {
-    causes.push_back(invalid(field, *replicas, "must be 1"));
-  }
+  verdict.succeeded =
+      std::ranges::any_of(roles, [](const RoleState& state) { return state.succeeded > 0; });
+  return verdict;
 }
 
 void validate_elastic(const json::value& object, const json::object& roles,
@@ -74,7 +59,7 @@ void validate_elastic(const json::value& object, const json::object& roles,
 
 void validate(const json::value& object, std::vector<Cause>& causes) {
   const json::object& roles = json::get_object(object, {"spec", "pytorchReplicaSpecs"});
-  validate_master(roles, causes);
+  check_single_master(pytorch(), object, causes);
   if (const json::value* worker = roles.if_contains("Worker")) {
     const auto replicas = json::get_int(*worker, {"replicas"});
     if (replicas && *replicas == 0) {
@@ -101,12 +86,11 @@ const JobKind& pytorch() {
                              .port = 23456,
                              .restart = RestartPolicy::kOnFailure,
                              .env_in_every_container = true,
-                             .reports_selector = true,
+                             .scales = true,
                              .spec_schema = schema::build<PyTorchJobSpec>,
                              .environment = torch_environment,
                              .is_master = is_master,
                              .judge = judge,
-                             .tolerates_failure = tolerates_failure,
                              .validate = validate};
   return kKind;
 }
