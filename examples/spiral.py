@@ -44,7 +44,8 @@ class Topology:
 
     def from_tf_config(self, config):
         cluster, task = config["cluster"], config["task"]
-        workers = cluster.get("chief", []) + cluster.get("worker", [])
+        chiefs = cluster.get("chief", []) + cluster.get("master", [])
+        workers = chiefs + cluster.get("worker", [])
         host, port = (cluster.get("ps") or workers)[0].rsplit(":", 1)
         self.server, self.port, self.world = host, int(port), len(workers)
         role, index = task["type"], task["index"]
@@ -52,7 +53,7 @@ class Topology:
         if role == "ps":
             self.rank, self.serves = -1, index == 0
         else:
-            self.rank = index + (len(cluster.get("chief", [])) if role == "worker" else 0)
+            self.rank = index + (len(chiefs) if role == "worker" else 0)
             self.serves = "ps" not in cluster and self.rank == 0
 
 

@@ -11,8 +11,8 @@ CASES = ROOT / "tests" / "cases"
 
 @pytest.fixture
 def bare():
-    """A Skiff that maps no image by itself."""
-    server = Skiff().start()
+    """A Skiff that maps no image by itself, on a machine that says it has accelerators."""
+    server = Skiff("--capacity", "nvidia.com/gpu=16").start()
     yield server
     server.stop()
 
@@ -43,3 +43,34 @@ def test_tfjob_v1_runs_unchanged(bare, bin_with_python):
     bare.wait_job("tfjobs", name, "Succeeded", ns="your-user-namespace", seconds=400)
     log = bare.run("logs", f"tfjob/{name}", "-n", "your-user-namespace").stdout
     assert "step 1000/1000" in log and "done" in log
+
+
+@pytest.mark.timeout(600)
+def test_tfjob_v1alpha1_runs_unchanged(bare):
+    bare.run("image", "map", "tf_sample:*", "--host", "--workdir", str(ROOT / "examples"),
+             "--mount", f"{ROOT}:{ROOT}:ro",
+             "--", "python3", "spiral.py", "--steps=300", "--every=100", "--goal=0.6")
+    bare.kubectl("create", "-f", str(CASES / "tfjob-v1alpha1.yaml"))
+    bare.wait_job("tfjobs", "example-job", "Succeeded", seconds=400)
+    assert "step 300/300" in bare.kubectl("logs", "example-job-master-0").stdout
+
+
+@pytest.mark.timeout(600)
+def test_tfjob_v1beta1_runs_unchanged(bare, bin_with_python, tmp_path):
+    shutil.copy(ROOT / "examples" / "spiral.py", tmp_path / "tf_benchmarks.py")
+    bare.run("image", "map", "distributed_training_tf:latest", "--host", "--workdir", str(tmp_path),
+             "--mount", f"{tmp_path}:{tmp_path}:ro", "--mount", f"{bin_with_python}:/opt/python:ro",
+             "--env", f"PATH=/opt/python:{os.environ['PATH']}")
+    bare.kubectl("create", "-f", str(CASES / "tfjob-v1beta1.yaml"))
+    bare.wait_job("tfjobs", "distributed-training", "Succeeded", seconds=400)
+    assert "step 300/300" in bare.kubectl("logs", "distributed-training-worker-0").stdout
+
+
+@pytest.mark.timeout(600)
+def test_pytorchjob_v1alpha1_runs_unchanged(bare):
+    bare.kubectl("create", "configmap", "dist-train",
+                 f"--from-file=dist_train.py={ROOT / 'examples' / 'spiral.py'}")
+    bare.run("image", "map", "pytorch/pytorch:latest", "--host")
+    bare.kubectl("create", "-f", str(CASES / "pytorchjob-v1alpha1.yaml"))
+    bare.wait_job("pytorchjobs", "example-job", "Succeeded", seconds=400)
+    assert "step 300/300" in bare.kubectl("logs", "example-job-master-0").stdout

@@ -17,6 +17,7 @@ struct Options {
   std::string rootfs = {};
   std::string venv = {};
   std::vector<std::string> entrypoint = {};
+  std::vector<std::string> program = {};  // the same, after --
   std::string working_dir = {};
   std::vector<std::string> env = {};
   std::vector<std::string> mounts = {};
@@ -52,9 +53,10 @@ Result<json::value> mapping(const Options& options) {
   if (!options.rootfs.empty()) spec["rootfs"] = options.rootfs;
   if (!options.venv.empty()) spec["venv"] = options.venv;
   if (!options.working_dir.empty()) spec["workingDir"] = options.working_dir;
-  if (!options.entrypoint.empty()) {
+  if (!options.entrypoint.empty() || !options.program.empty()) {
     json::array words;
     for (const std::string& word : options.entrypoint) words.emplace_back(word);
+    for (const std::string& word : options.program) words.emplace_back(word);
     spec["entrypoint"] = std::move(words);
   }
   json::array env;
@@ -117,6 +119,8 @@ void add_image(CLI::App& app, Context& context, int& exit_code) {
   image->require_subcommand(1);
   CLI::App* map = image->add_subcommand("map", "Map an image (or pattern) to this machine's files");
   map->add_option("image", options->pattern, "Image or pattern: gcr.io/your-project/*")->required();
+  map->add_option("program", options->program,
+                  "After --: the entrypoint, where its arguments begin with dashes");
   map->add_flag("--host", options->host, "The machine's own files");
   map->add_option("--venv", options->venv, "A Python environment of this machine");
   map->add_option("--rootfs", options->rootfs, "A folder that holds a whole file system");
@@ -124,8 +128,8 @@ void add_image(CLI::App& app, Context& context, int& exit_code) {
                   "Program and arguments where the pod names none")
       ->expected(1, -1);
   map->add_option("--workdir", options->working_dir, "Working directory");
-  map->add_option("--env", options->env, "NAME=value");
-  map->add_option("--mount", options->mounts, "SOURCE:TARGET[:ro]");
+  map->add_option("--env", options->env, "NAME=value")->allow_extra_args(false);
+  map->add_option("--mount", options->mounts, "SOURCE:TARGET[:ro]")->allow_extra_args(false);
   map->add_option("--name", options->name, "Name of the mapping object");
   map->callback([options, &context, &exit_code] {
     if (auto done = run_map(context, *options); !done) exit_code = report(done.error());

@@ -8,8 +8,10 @@ namespace skiff::training {
 Feature make() {
   Feature feature;
   for (Framework& framework : frameworks()) {
-    feature.schemas.emplace_back(framework.api.schema, std::move(framework.schema));
-    feature.kinds.push_back(std::move(framework.api));
+    for (Served& served : framework.versions) {
+      feature.schemas.emplace_back(served.api.schema, std::move(served.schema));
+      feature.kinds.push_back(std::move(served.api));
+    }
     feature.controllers.push_back(make_controller(*framework.job));
   }
   return feature;

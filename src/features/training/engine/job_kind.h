@@ -47,6 +47,14 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
+// A version of the API from before the one that is kept: a view, which loses nothing either way.
+struct OldVersion {
+  std::string version = {};
+  schema::Schema (*spec_schema)() = nullptr;
+  void (*to_kept)(json::value& object) = nullptr;
+  void (*from_kept)(json::value& object) = nullptr;
+};
+
 struct JobKind {
   api::Resource resource = {};
   std::string singular = {};
@@ -60,6 +68,8 @@ struct JobKind {
   bool env_in_every_container = false;  // else only in `container`
   bool roles_in_any_case = false;       // validation admits `worker` for Worker
   bool scales = false;  // has a scale endpoint for its workers, and tells their selector
+
+  std::vector<OldVersion> old_versions = {};
 
   schema::Schema (*spec_schema)() = nullptr;
   Environment (*environment)(const Job& job) = nullptr;

@@ -20,27 +20,55 @@ std::optional<api::ScalePaths> scale_paths(const JobKind& job) {
                          .selector = ".status.replicaStatuses.Worker.selector"};
 }
 
+std::string schema_name(const api::Resource& resource) {
+  return "org.kubeflow." + resource.version + "." + resource.kind;
+}
+
 // api::Kind holds plain functions, so that each framework gets its own instance of this one.
+template <const JobKind& (*kJob)()>
+api::Kind kept_kind() {
+  const JobKind& job = kJob();
+  return {
+      .resource = job.resource,
+      .singular = job.singular,
+      .categories = {"all"},
+      .has_status = true,
+      .scale = scale_paths(job),
+      .schema = schema_name(job.resource),
+      .columns = {{.name = "State", .type = "string", .json_path = ".status.conditions[-1:].type"},
+                  {.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"}},
+      .unconditional_update = false,
+      .validate = [](const json::value& object, const api::Admission& context) {
+        return validate_job(kJob(), object, context);
+      }};
+}
+
+Served old_kind(const api::Kind& kept, const OldVersion& old) {
+  api::Kind kind = kept;
+  kind.resource.version = old.version;
+  kind.schema = schema_name(kind.resource);
+  kind.scale = {};
+  kind.to_storage = old.to_kept;
+  kind.from_storage = old.from_kept;
+  kind.deprecation =
+      fmt::format("{} {} is deprecated; use {} {}", kind.resource.api_version(), kind.resource.kind,
+                  kept.resource.api_version(), kind.resource.kind);
+  // The status is the engine's: what it writes must pass, in the words of any version.
+  schema::Schema status{.type = schema::Type::kObject, .preserve_unknown = true};
+  return {.api = std::move(kind),
+          .schema = schema::object_schema(old.spec_schema(), std::move(status))};
+}
+
 template <const JobKind& (*kJob)()>
 Framework framework() {
   const JobKind& job = kJob();
-  return {
-      .job = &job,
-      .api = {.resource = job.resource,
-              .singular = job.singular,
-              .categories = {"all"},
-              .has_status = true,
-              .scale = scale_paths(job),
-              .schema = "org.kubeflow." + job.resource.version + "." + job.resource.kind,
-              .columns =
-                  {{.name = "State", .type = "string", .json_path = ".status.conditions[-1:].type"},
-                   {.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"}},
-              .unconditional_update = false,
-              .validate =
-                  [](const json::value& object, const api::Admission& context) {
-                    return validate_job(kJob(), object, context);
-                  }},
-      .schema = schema::object_schema(job.spec_schema(), schema::build<JobStatus>())};
+  Framework out{.job = &job};
+  out.versions.push_back(
+      {.api = kept_kind<kJob>(),
+       .schema = schema::object_schema(job.spec_schema(), schema::build<JobStatus>())});
+  const api::Kind kept = out.versions.front().api;
+  for (const OldVersion& old : job.old_versions) out.versions.push_back(old_kind(kept, old));
+  return out;
 }
 
 }  // namespace

@@ -8,11 +8,16 @@
 
 namespace skiff::training {
 
-// A framework's job as the engine sees it and as the API serves it.
-struct Framework {
-  const JobKind* job = nullptr;
+// One version of a kind as the API serves it.
+struct Served {
   api::Kind api = {};
   schema::Schema schema = {};  // of the whole object; api.schema is its name
+};
+
+// A framework's job as the engine sees it and as the API serves it, the kept version first.
+struct Framework {
+  const JobKind* job = nullptr;
+  std::vector<Served> versions = {};
 };
 
 std::vector<Framework> frameworks();

@@ -8,6 +8,7 @@
 #include "features/training/engine/verdict.h"
 #include "features/training/kinds/pytorch/torch_env.h"
 #include "features/training/kinds/pytorch/torch_schema.h"
+#include "features/training/kinds/pytorch/torch_versions.h"
 #include "schema/causes.h"
 
 namespace skiff::training {
@@ -87,6 +88,7 @@ const JobKind& pytorch() {
                              .restart = RestartPolicy::kOnFailure,
                              .env_in_every_container = true,
                              .scales = true,
+                             .old_versions = old_pytorchjob_versions(),
                              .spec_schema = schema::build<PyTorchJobSpec>,
                              .environment = torch_environment,
                              .is_master = is_master,

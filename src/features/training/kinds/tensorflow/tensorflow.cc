@@ -5,6 +5,7 @@
 #include "features/training/engine/defaults.h"
 #include "features/training/kinds/tensorflow/tf_config.h"
 #include "features/training/kinds/tensorflow/tf_schema.h"
+#include "features/training/kinds/tensorflow/tf_versions.h"
 #include "schema/causes.h"
 
 namespace skiff::training {
@@ -73,6 +74,7 @@ const JobKind& tensorflow() {
       .port = 2222,
       .restart = RestartPolicy::kNever,
       .roles_in_any_case = true,
+      .old_versions = old_tfjob_versions(),
       .spec_schema = schema::build<TFJobSpec>,
       .environment = tf_environment,
       .is_master = is_master,

@@ -1,0 +1,225 @@
+// Jobs of older versions: what they become in v1, and that nothing is lost either way.
+#include <gtest/gtest.h>
+
+#include "features/training/engine/validation.h"
+#include "features/training/kinds/legacy/kept_fields.h"
+#include "features/training/kinds/pytorch/pytorch.h"
+#include "features/training/kinds/tensorflow/tensorflow.h"
+#include "features/training/testing/builders.h"
+
+namespace skiff::training {
+namespace {
+
+using testing::must_parse;
+
+const OldVersion& version(const JobKind& kind, std::string_view name) {
+  for (const OldVersion& old : kind.old_versions) {
+    if (old.version == name) return old;
+  }
+  SKIFF_CHECK(false, "no such version");
+  std::abort();
+}
+
+const OldVersion& first_tfjob() { return version(tensorflow(), "v1alpha1"); }
+
+std::string pod(std::string_view container) {
+  return fmt::format(R"({{"spec":{{"containers":[{{"name":"{}","image":"i"}}],)"
+                     R"("restartPolicy":"OnFailure"}}}})",
+                     container);
+}
+
+json::value role_list() {
+  return must_parse(
+      R"({"metadata":{"name":"a"},"spec":{"RuntimeId":"x7f2","schedulerName":"mine","replicaSpecs":[
+      {"replicas":1,"tfReplicaType":"MASTER","template":)" +
+      pod("tensorflow") + R"(},{"replicas":2,"tfReplicaType":"WORKER","tfPort":2300,"template":)" +
+      pod("tensorflow") + R"(},{"replicas":2,"tfReplicaType":"PS","template":)" +
+      pod("tensorflow") + "}]}}");
+}
+
+json::value there_and_back(const OldVersion& old, json::value object) {
+  old.to_kept(object);
+  old.from_kept(object);
+  return object;
+}
+
+json::value back_and_there(const OldVersion& old, json::value object) {
+  old.from_kept(object);
+  old.to_kept(object);
+  return object;
+}
+
+TEST(RoleList, BecomesRoles) {
+  json::value job = role_list();
+  first_tfjob().to_kept(job);
+  const json::object& roles = json::get_object(job, {"spec", "tfReplicaSpecs"});
+  ASSERT_EQ(roles.size(), 3u);
+  const json::value& worker = roles.at("Worker");
+  EXPECT_EQ(json::get_int(worker, {"replicas"}), 2);
+  EXPECT_EQ(json::get_string(worker, {"restartPolicy"}), "OnFailure") << "as its template says";
+  EXPECT_EQ(json::get_string(worker, {"template", "spec", "schedulerName"}), "mine");
+  const json::value& port = worker.at_pointer("/template/spec/containers/0/ports/0");
+  EXPECT_EQ(port, must_parse(R"({"name":"tfjob-port","containerPort":2300})"));
+  EXPECT_EQ(json::get_string(job, {"spec", "runPolicy", "cleanPodPolicy"}), "Running");
+  EXPECT_FALSE(json::get_object(job, {"spec"}).contains("replicaSpecs"));
+  EXPECT_TRUE(validate_job(tensorflow(), job, {}).empty());
+}
+
+TEST(RoleList, ComesBackAsItWasWritten) {
+  EXPECT_EQ(there_and_back(first_tfjob(), role_list()), role_list());
+}
+
+TEST(RoleList, OfNoTypeIsTheMaster) {
+  json::value job =
+      must_parse(R"({"spec":{"replicaSpecs":[{"template":)" + pod("pytorch") + "}]}}");
+  version(pytorch(), "v1alpha1").to_kept(job);
+  EXPECT_EQ(json::get_int(job, {"spec", "pytorchReplicaSpecs", "Master", "replicas"}), 1);
+}
+
+TEST(RoleList, WithATypeTwiceIsRefused) {
+  json::value job = role_list();
+  json::array& list = job.at_pointer("/spec/replicaSpecs").as_array();
+  list.push_back(list[1]);
+  first_tfjob().to_kept(job);
+  const std::vector<Cause> causes = validate_job(tensorflow(), job, {});
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].field, "spec.tfReplicaSpecs[WORKER]");
+}
+
+TEST(RoleList, WithAnUnknownTypeIsRefused) {
+  json::value job = role_list();
+  job.at_pointer("/spec/replicaSpecs/1/tfReplicaType") = "HELPER";
+  first_tfjob().to_kept(job);
+  const std::vector<Cause> causes = validate_job(tensorflow(), job, {});
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(causes[0].field, "spec.tfReplicaSpecs[HELPER]");
+}
+
+TEST(RoleList, OfAJobOfTodayLosesNothing) {
+  const json::value job = testing::tfjob()
+                              .role("Chief", 1, "ExitCode")
+                              .role("Evaluator", 1)
+                              .role("Worker", 3, "OnFailure")
+                              .run("backoffLimit", 3)
+                              .run("cleanPodPolicy", "All")
+                              .spec("successPolicy", "AllWorkers")
+                              .build();
+  EXPECT_EQ(back_and_there(first_tfjob(), job), job);
+  json::value shown = job;
+  first_tfjob().from_kept(shown);
+  EXPECT_EQ(json::get_string(shown.at_pointer("/spec/replicaSpecs/0"), {"tfReplicaType"}), "CHIEF");
+  EXPECT_FALSE(json::get_object(shown, {"spec"}).contains("runPolicy"));
+}
+
+TEST(RoleList, ThatSomebodyHasScaledInV1IsShownSo) {
+  json::value job = role_list();
+  first_tfjob().to_kept(job);
+  json::set(job, {"spec", "tfReplicaSpecs", "Worker", "replicas"}, 5);
+  first_tfjob().from_kept(job);
+  EXPECT_EQ(job.at_pointer("/spec/replicaSpecs/1/replicas"), 5);
+}
+
+struct PhaseCase {
+  const char* sentence;
+  const char* conditions;
+  const char* phase;
+  const char* state;
+};
+
+class RoleListPhase : public ::testing::TestWithParam<PhaseCase> {};
+
+TEST_P(RoleListPhase, Is) {
+  json::value job = testing::tfjob().role("Worker", 2).build();
+  json::set(job, {"status", "conditions"}, must_parse(GetParam().conditions));
+  json::set(job, {"status", "replicaStatuses"},
+            must_parse(R"({"Worker":{"active":1,"succeeded":1}})"));
+  const json::value kept = job;
+  first_tfjob().from_kept(job);
+  EXPECT_EQ(json::get_string(job, {"status", "phase"}), GetParam().phase) << GetParam().sentence;
+  EXPECT_EQ(json::get_string(job, {"status", "state"}), GetParam().state) << GetParam().sentence;
+  EXPECT_EQ(job.at_pointer("/status/replicaStatuses"),
+            must_parse(R"([{"tf_replica_type":"WORKER","state":"Running",
+                            "ReplicasStates":{"Running":1,"Succeeded":1}}])"));
+  first_tfjob().to_kept(job);
+  EXPECT_EQ(job.at("status"), kept.at("status"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RoleListPhase,
+    ::testing::Values(
+        PhaseCase{"new", "[]", "", "Unknown"},
+        PhaseCase{"taken up", R"([{"type":"Created","status":"True"}])", "Creating", "Running"},
+        PhaseCase{"runs",
+                  R"([{"type":"Created","status":"True"},{"type":"Running","status":"True"}])",
+                  "Running", "Running"},
+        PhaseCase{"done",
+                  R"([{"type":"Running","status":"False"},{"type":"Succeeded","status":"True"}])",
+                  "Done", "Succeeded"},
+        PhaseCase{"failed", R"([{"type":"Failed","status":"True","message":"why"}])", "Done",
+                  "Failed"}));
+
+TEST(RoleListStatus, TellsWhyAJobHasFailed) {
+  json::value job = testing::tfjob().role("Worker", 1).build();
+  json::set(job, {"status", "conditions"},
+            must_parse(R"([{"type":"Failed","status":"True","message":"why"}])"));
+  first_tfjob().from_kept(job);
+  EXPECT_EQ(json::get_string(job, {"status", "reason"}), "why");
+}
+
+json::value flat() {
+  return must_parse(R"({"metadata":{"name":"a"},"spec":{"cleanPodPolicy":"All",
+      "ttlSecondsAfterFinished":60,"activeDeadlineSeconds":9,"backoffLimit":2,
+      "tfReplicaSpecs":{"Worker":{"replicas":4,"template":)" +
+                    pod("tensorflow") + "}}}}");
+}
+
+TEST(FlatPolicy, BecomesARunPolicy) {
+  json::value job = flat();
+  version(tensorflow(), "v1beta1").to_kept(job);
+  EXPECT_EQ(job.at_pointer("/spec/runPolicy"),
+            must_parse(R"({"cleanPodPolicy":"All","ttlSecondsAfterFinished":60,
+                           "activeDeadlineSeconds":9,"backoffLimit":2})"));
+  EXPECT_EQ(json::get_object(job, {"spec"}).size(), 2u);
+}
+
+TEST(FlatPolicy, CleansUpWhatRunsWhereNobodySays) {
+  json::value job = flat();
+  job.at("spec").as_object().erase("cleanPodPolicy");
+  version(tensorflow(), "v1beta1").to_kept(job);
+  EXPECT_EQ(json::get_string(job, {"spec", "runPolicy", "cleanPodPolicy"}), "Running");
+}
+
+TEST(FlatPolicy, ComesBackAsItWasWritten) {
+  for (const char* name : {"v1alpha2", "v1beta1", "v1beta2"}) {
+    EXPECT_EQ(there_and_back(version(tensorflow(), name), flat()), flat()) << name;
+  }
+}
+
+TEST(FlatPolicy, OfAJobOfTodayLosesNothing) {
+  const json::value job = testing::tfjob()
+                              .role("Worker", 3)
+                              .run("suspend", true)
+                              .run("cleanPodPolicy", "None")
+                              .spec("enableDynamicWorker", true)
+                              .status(must_parse(R"({"replicaStatuses":{"Worker":{"active":1}}})"))
+                              .build();
+  for (const char* name : {"v1alpha2", "v1beta1", "v1beta2"}) {
+    EXPECT_EQ(back_and_there(version(tensorflow(), name), job), job) << name;
+  }
+}
+
+TEST(FlatPolicy, CallsStatusesAsTheVersionDoes) {
+  json::value job = testing::tfjob().role("Worker", 1).build();
+  json::set(job, {"status", "replicaStatuses"}, json::object{{"Worker", json::object{}}});
+  version(tensorflow(), "v1alpha2").from_kept(job);
+  EXPECT_TRUE(json::get_object(job, {"status"}).contains("tfReplicaStatuses"));
+}
+
+TEST(KeptFields, ThatCannotBeReadAreDropped) {
+  json::value object = must_parse(R"({"metadata":{"annotations":{"k":"{broken"}}})");
+  EXPECT_TRUE(take_fields(object, "k").empty());
+  EXPECT_EQ(object, must_parse(R"({"metadata":{}})"));
+}
+
+}  // namespace
+}  // namespace skiff::training

@@ -1,0 +1,228 @@
+#include "features/training/kinds/legacy/role_list.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "features/training/engine/conditions.h"
+#include "features/training/engine/defaults.h"
+#include "features/training/kinds/legacy/kept_fields.h"
+
+namespace skiff::training {
+namespace {
+
+constexpr std::string_view kPorts = "ports";
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](char c) { return 'a' <= c && c <= 'z' ? c - 32 : c; });
+  return out;
+}
+
+json::object* training_container_in(const JobKind& kind, json::object& role) {
+  json::object& pod = json::make_object(role, {"template"});
+  return const_cast<json::object*>(training_container(kind, pod));
+}
+
+std::string_view template_restart(const json::object& role) {
+  const json::value* given = json::find(role, {"template", "spec", "restartPolicy"});
+  return given != nullptr && given->is_string() ? json::view(given->get_string()) : "";
+}
+
+// The port of the first version stands beside the template, v1's in the container.
+void put_port(const JobKind& kind, json::object& role, const json::value& port) {
+  json::object* container = training_container_in(kind, role);
+  if (container == nullptr) return;
+  json::value& ports = (*container)["ports"];
+  if (!ports.is_array()) ports.emplace_array();
+  ports.get_array().push_back({{"name", kind.port_name}, {"containerPort", port}});
+}
+
+void take_port(const JobKind& kind, json::object& role, const json::value& port) {
+  json::object* container = training_container_in(kind, role);
+  json::value* ports = container == nullptr ? nullptr : container->if_contains("ports");
+  if (ports == nullptr || !ports->is_array()) return;
+  json::array& list = ports->get_array();
+  const auto ours = std::ranges::find_if(list, [&](const json::value& entry) {
+    return json::get_string(entry, {"name"}) == kind.port_name && entry.is_object() &&
+           entry.get_object().contains("containerPort") &&
+           entry.get_object().at("containerPort") == port;
+  });
+  if (ours == list.end()) return;
+  list.erase(ours);
+  if (list.empty()) container->erase("ports");
+}
+
+// One entry of the list as a role of v1; `older` takes what v1 has no place for.
+void read_entry(const ListVersion& version, const json::value& entry, json::object& roles,
+                json::object& older) {
+  const JobKind& kind = version.kind();
+  const std::string_view type = json::get_string(entry, {version.type_field}, "MASTER");
+  const std::string_view known = canonical_role(kind, type);
+  std::string name(known.empty() ? type : known);
+  // The same type twice: validation says so, since it knows roles in any case.
+  if (roles.contains(name)) name = upper(name) == name ? lower(name) : upper(name);
+  json::object role = entry.is_object() ? entry.get_object() : json::object{};
+  take_members(role, {version.type_field});
+  if (!role.contains("replicas")) role["replicas"] = 1;
+  if (const std::string_view restart = template_restart(role); !restart.empty()) {
+    role["restartPolicy"] = json::string(restart);
+  }
+  if (const json::value* port = role.if_contains(version.port_field)) {
+    const json::value number = *port;
+    take_members(role, {version.port_field});
+    json::make_object(older, {kPorts})[name] = number;
+    put_port(kind, role, number);
+  }
+  roles[name] = std::move(role);
+}
+
+void put_scheduler(json::object& roles, std::string_view scheduler) {
+  for (auto& [name, role] : roles) {
+    if (!role.is_object()) continue;
+    json::object& spec = json::make_object(role, {"template", "spec"});
+    if (!spec.contains("schedulerName")) spec["schedulerName"] = json::string(scheduler);
+  }
+}
+
+json::value write_entry(const ListVersion& version, std::string_view name, json::object role,
+                        const json::object& older, json::object& newer) {
+  const JobKind& kind = version.kind();
+  const json::value all(older);
+  if (const json::value* port = json::find(all, {kPorts, name})) {
+    take_port(kind, role, *port);
+    role[version.port_field] = *port;
+  }
+  const std::string_view scheduler = json::get_string(all, {"schedulerName"});
+  if (!scheduler.empty()) {
+    json::object& spec = json::make_object(role, {"template", "spec"});
+    const json::value* own = spec.if_contains("schedulerName");
+    if (own != nullptr && *own == json::value(json::string(scheduler))) spec.erase("schedulerName");
+  }
+  if (const json::value* restart = role.if_contains("restartPolicy")) {
+    if (!restart->is_string() || json::view(restart->get_string()) != template_restart(role)) {
+      json::make_object(newer, {"restartPolicies"})[name] = *restart;
+    }
+    take_members(role, {"restartPolicy"});
+  }
+  json::object entry{{version.type_field, upper(name)}};
+  put_back(entry, role);
+  return entry;
+}
+
+struct Phase {
+  std::string_view phase = {};
+  std::string_view state = "Unknown";
+};
+
+Phase phase_of(const json::object& status) {
+  if (has_condition(status, kSucceeded)) return {"Done", "Succeeded"};
+  if (has_condition(status, kFailed)) return {"Done", "Failed"};
+  if (has_condition(status, kRunning) || has_condition(status, kRestarting)) {
+    return {"Running", "Running"};
+  }
+  if (has_condition(status, kCreated)) return {"Creating", "Running"};
+  return {};
+}
+
+std::string failure_message(const json::object& status) {
+  const json::value all(status);
+  for (const json::value& condition : json::get_array(all, {"conditions"})) {
+    if (json::get_string(condition, {"type"}) != kFailed) continue;
+    return std::string(json::get_string(condition, {"message"}));
+  }
+  return {};
+}
+
+json::value role_status(const ListVersion& version, std::string_view role,
+                        const json::value& counts) {
+  json::object states;
+  for (const auto& [key, state] :
+       {std::pair{"active", "Running"}, {"succeeded", "Succeeded"}, {"failed", "Failed"}}) {
+    if (const auto n = json::get_int(counts, {key})) states[state] = *n;
+  }
+  const std::string_view state = states.contains("Failed")      ? "Failed"
+                                 : states.contains("Running")   ? "Running"
+                                 : states.contains("Succeeded") ? "Succeeded"
+                                                                : "Unknown";
+  return {{version.status_type_field, upper(role)},
+          {"state", json::string(state)},
+          {"ReplicasStates", std::move(states)}};
+}
+
+// The first version's words beside v1's own, so that a status written back is whole.
+void write_phase(const ListVersion& version, json::value& object) {
+  if (json::find(object, {"status"}) == nullptr) return;
+  json::object& status = json::make_object(object, {"status"});
+  const Phase phase = phase_of(status);
+  const std::string reason = failure_message(status);
+  json::array list;
+  if (json::value* roles = status.if_contains("replicaStatuses")) {
+    for (const auto& [role, counts] : json::get_object(object, {"status", "replicaStatuses"})) {
+      list.push_back(role_status(version, role, counts));
+    }
+    json::value moved = std::move(*roles);
+    status["roles"] = std::move(moved);
+  }
+  status["phase"] = json::string(phase.phase);
+  status["state"] = json::string(phase.state);
+  status["reason"] = reason;
+  status["replicaStatuses"] = std::move(list);
+}
+
+void erase_phase(json::value& object) {
+  if (json::find(object, {"status"}) == nullptr) return;
+  json::object& status = json::make_object(object, {"status"});
+  for (const std::string_view key : {"phase", "state", "reason", "replicaStatuses"}) {
+    status.erase(key);
+  }
+  json::object roles = take_members(status, {"roles"});
+  if (!roles.empty()) status["replicaStatuses"] = std::move(roles.at("roles"));
+}
+
+}  // namespace
+
+void from_role_list(const ListVersion& version, json::value& object) {
+  json::object& spec = json::make_object(object, {"spec"});
+  const json::object newer = take_fields(object, kNewerFields);
+  json::object roles;
+  json::object older = take_others(spec, {"replicaSpecs"});
+  for (const json::value& entry : json::get_array(object, {"spec", "replicaSpecs"})) {
+    read_entry(version, entry, roles, older);
+  }
+  const json::value all(older);
+  if (const std::string_view name = json::get_string(all, {"schedulerName"}); !name.empty()) {
+    put_scheduler(roles, name);
+  }
+  const json::value kept(newer);
+  for (const auto& [name, restart] : json::get_object(kept, {"restartPolicies"})) {
+    if (roles.contains(name)) roles.at(name).as_object()["restartPolicy"] = restart;
+  }
+  // The first version stopped what still ran at the end, as v1 does under this policy.
+  spec = {{"runPolicy", {{"cleanPodPolicy", "Running"}}}};
+  put_back(spec, json::get_object(kept, {"spec"}));
+  spec[version.kind().replicas_field] = std::move(roles);
+  keep_fields(object, kOlderFields, older);
+  erase_phase(object);
+}
+
+void to_role_list(const ListVersion& version, json::value& object) {
+  json::object& spec = json::make_object(object, {"spec"});
+  json::object older = take_fields(object, kOlderFields);
+  const json::object roles = json::get_object(object, {"spec", version.kind().replicas_field});
+  spec.erase(version.kind().replicas_field);
+  json::object newer;
+  json::array list;
+  for (const auto& [name, role] : roles) {
+    list.push_back(write_entry(version, name, role.is_object() ? role.get_object() : json::object{},
+                               older, newer));
+  }
+  if (spec != json::object{{"runPolicy", {{"cleanPodPolicy", "Running"}}}}) newer["spec"] = spec;
+  older.erase(kPorts);
+  spec = std::move(older);
+  spec["replicaSpecs"] = std::move(list);
+  keep_fields(object, kNewerFields, newer);
+  write_phase(version, object);
+}
+
+}  // namespace skiff::training

@@ -1,0 +1,22 @@
+// kubeflow.org/v1alpha1, the first version: roles are a list, and the status tells one phase.
+#pragma once
+
+#include <string_view>
+
+#include "base/json.h"
+#include "features/training/engine/job_kind.h"
+
+namespace skiff::training {
+
+// How the first version of a kind spells what all of them have.
+struct ListVersion {
+  const JobKind& (*kind)() = nullptr;
+  std::string_view type_field = {};         // tfReplicaType
+  std::string_view port_field = {};         // tfPort
+  std::string_view status_type_field = {};  // tf_replica_type
+};
+
+void from_role_list(const ListVersion& version, json::value& object);
+void to_role_list(const ListVersion& version, json::value& object);
+
+}  // namespace skiff::training

@@ -1,0 +1,48 @@
+#include "features/training/kinds/tensorflow/tf_versions.h"
+
+#include "features/training/kinds/legacy/flat_policy.h"
+#include "features/training/kinds/legacy/legacy_schema.h"
+#include "features/training/kinds/legacy/role_list.h"
+#include "features/training/kinds/tensorflow/tensorflow.h"
+
+namespace skiff::training {
+namespace {
+
+// These differed in how much of the run policy they had. All of them show all of it: whatever the
+// older ones lacked their readers pass over.
+constexpr auto kPolicies = {
+    std::string_view("cleanPodPolicy"), std::string_view("ttlSecondsAfterFinished"),
+    std::string_view("activeDeadlineSeconds"), std::string_view("backoffLimit")};
+constexpr auto kOthers = {std::string_view("tfReplicaSpecs")};
+
+constexpr FlatVersion kBeta{.policies = kPolicies, .others = kOthers, .clean_pods = "Running"};
+constexpr FlatVersion kAlpha2{.policies = kPolicies,
+                              .others = kOthers,
+                              .clean_pods = "Running",
+                              .statuses = "tfReplicaStatuses"};
+constexpr ListVersion kAlpha1{.kind = tensorflow,
+                              .type_field = "tfReplicaType",
+                              .port_field = "tfPort",
+                              .status_type_field = "tf_replica_type"};
+
+template <const FlatVersion& kVersion>
+OldVersion flat(std::string_view name) {
+  return {.version = std::string(name),
+          .spec_schema = schema::build<FlatTFJobSpec>,
+          .to_kept = [](json::value& object) { to_run_policy(kVersion, object); },
+          .from_kept = [](json::value& object) { from_run_policy(kVersion, object); }};
+}
+
+}  // namespace
+
+std::vector<OldVersion> old_tfjob_versions() {
+  return {flat<kBeta>("v1beta2"),
+          flat<kBeta>("v1beta1"),
+          flat<kAlpha2>("v1alpha2"),
+          {.version = "v1alpha1",
+           .spec_schema = schema::build<TFJobList>,
+           .to_kept = [](json::value& object) { from_role_list(kAlpha1, object); },
+           .from_kept = [](json::value& object) { to_role_list(kAlpha1, object); }}};
+}
+
+}  // namespace skiff::training
