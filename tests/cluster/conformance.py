@@ -8,18 +8,15 @@ an API server (those that make pods) are kube-controller-manager's own, running 
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import sys
-import tempfile
-import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent / "e2e"))
 from control_plane import ControlPlane, free_port  # noqa: E402
 from skiff import Skiff  # noqa: E402
+from specs import program, run_specs  # noqa: E402
 
 FOCUS = r"\[sig-api-machinery\].*\[Conformance\]"
 # What needs pods of a webhook or of another API server, CEL, or FlowSchemas.
@@ -51,27 +48,6 @@ def add_node(server):
     assert status == 200, body
 
 
-def run_specs(kubeconfig, focus, out):
-    programs = subprocess.run([ROOT / "tools" / "cluster", "e2e.test"], stdout=subprocess.PIPE, text=True,
-                              check=True).stdout.strip()
-    with tempfile.TemporaryDirectory() as folder:
-        with open(out, "w") as log:
-            subprocess.run([f"{programs}/e2e.test", "--provider=skeleton", f"--kubeconfig={kubeconfig}",
-                            f"--ginkgo.focus={focus}", f"--ginkgo.skip={'|'.join(SKIP.values())}",
-                            "--ginkgo.v", "--ginkgo.timeout=40m", "--ginkgo.no-color", "--allowed-not-ready-nodes=-1",
-                            "--minStartupPods=0", "--disable-log-dump", f"--report-dir={folder}"],
-                           stdout=log, stderr=log)
-        results = {}
-        for report in pathlib.Path(folder).glob("junit*.xml"):
-            for case in xml.etree.ElementTree.parse(report).iter("testcase"):
-                name = re.sub(r"^\[It\] ", "", case.get("name"))
-                if not re.search(focus, name) or case.find("skipped") is not None:
-                    continue
-                failed = case.find("failure") is not None or case.find("error") is not None
-                results[re.sub(r" \[sig-api-machinery, .*\]$", "", name)] = (not failed, float(case.get("time")))
-        return results
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--real", action="store_true")
@@ -86,26 +62,24 @@ def main():
     else:
         server = Skiff("--api-only").start()
         kubeconfig = f"{server.data}/kubeconfig"
-        programs = subprocess.run([ROOT / "tools" / "cluster", "kube-controller-manager"], stdout=subprocess.PIPE, text=True,
-                                  check=True).stdout.strip()
-        helper = subprocess.Popen([f"{programs}/kube-controller-manager", "--kubeconfig", kubeconfig,
+        helper = subprocess.Popen([program("kube-controller-manager"), "--kubeconfig", kubeconfig,
                                    "--controllers", WORKLOADS, "--leader-elect=false", "--bind-address=127.0.0.1",
                                    "--secure-port", str(free_port()), "--cert-dir", server.home],
                                   stdout=open(f"{server.home}/controllers.log", "w"), stderr=subprocess.STDOUT)
     add_node(server)
     try:
-        results = run_specs(kubeconfig, options.focus, options.out)
+        results = run_specs(kubeconfig, options.focus, options.out, skip="|".join(SKIP.values()))
     finally:
         if helper:
             helper.terminate()
             helper.wait()
         server.stop()
-    for name, (passed, seconds) in sorted(results.items()):
-        print(f"{'passed' if passed else 'FAILED'} {seconds:6.1f} s  {name}")
-    good = sum(1 for passed, _ in results.values() if passed)
+    for name, result in sorted(results.items()):
+        print(f"{result.outcome:7} {result.seconds:6.1f} s  {name}")
+    good = sum(result.passed for result in results.values())
     print(f"{good} of {len(results)} specs passed")
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({n: p for n, (p, _) in results.items()}, indent=1))
+        pathlib.Path(options.json).write_text(json.dumps({n: r.passed for n, r in results.items()}, indent=1))
     return 0 if results and good == len(results) else 1
 
 

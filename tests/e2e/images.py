@@ -21,13 +21,13 @@ def digest(data):
 
 
 def layer(files):
-    """A tar of {path: bytes | ("link", target) | None for a folder | (bytes, uid, gid, mode)}."""
+    """A tar of {path: bytes | ("link", target) | None or ("folder", mode) | (bytes, uid, gid, mode)}."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for path, value in files.items():
             info = tarfile.TarInfo(path)
-            if value is None:
-                info.type, info.mode = tarfile.DIRTYPE, 0o755
+            if value is None or value[0] == "folder":
+                info.type, info.mode = tarfile.DIRTYPE, value[1] if value else 0o755
                 tar.addfile(info)
             elif isinstance(value, tuple) and value[0] == "link":
                 info.type, info.linkname = tarfile.SYMTYPE, value[1]
