@@ -27,16 +27,10 @@ from specs import ALONE, exactly, list_specs, run_specs  # noqa: E402
 LEFT_OUT = {}
 # Why a spec does not pass, where it was looked into.
 REASONS = {}
-# Each of these watches a pod for minutes; a process of its own for each.
+# Each of these watches a pod for minutes and does nothing else: all of them at once.
 SLOW = re.compile(r"Probing container|\[Slow\]")
+AT_ONCE = 12
 BEGIN, END = "<!-- pods: written by conformance_pods.py -->", "<!-- pods: end -->"
-
-
-def groups(names):
-    """What one process runs: a few specs, a slow one alone."""
-    slow = [[name] for name in names if SLOW.search(name)]
-    fast = [name for name in names if not SLOW.search(name)]
-    return slow + [fast[at:at + 5] for at in range(0, len(fast), 5)]
 
 
 def run_group(kubeconfig, names, out, number):
@@ -52,10 +46,14 @@ def run_group(kubeconfig, names, out, number):
 
 def run_all(skiff, names, jobs, out):
     kubeconfig = f"{skiff.data}/kubeconfig"
-    together = groups([name for name in names if not ALONE.search(name)])
     results, numbers = {}, iter(range(1000))
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for future in [pool.submit(run_group, kubeconfig, group, out, next(numbers)) for group in together]:
+    slow = [name for name in names if SLOW.search(name) and not ALONE.search(name)]
+    fast = [name for name in names if not SLOW.search(name) and not ALONE.search(name)]
+    with (concurrent.futures.ThreadPoolExecutor(AT_ONCE) as many, concurrent.futures.ThreadPoolExecutor(jobs) as few):
+        futures = [many.submit(run_group, kubeconfig, [name], out, next(numbers)) for name in slow]
+        futures += [few.submit(run_group, kubeconfig, fast[at:at + 5], out, next(numbers))
+                    for at in range(0, len(fast), 5)]
+        for future in futures:
             results.update(future.result())
     for name in names:
         if ALONE.search(name):

@@ -43,16 +43,18 @@ def machine_program(name):
 
 @functools.cache
 def base():
-    """Alpine's or Debian's part of upstream's images: a shell and its usual tools."""
+    """Alpine's or Debian's part of upstream's images: a shell and its usual tools. The shell is bash: Debian's
+    busybox sh drops variables with a dash in their name, upstream's does not."""
     files = dict.fromkeys(["bin", "etc", "home", "lib", "lib64", "root", "usr", "usr/bin", "usr/local", "usr/local/bin",
                            "usr/sbin", "var", "var/run"])
     files["tmp"] = ("folder", 0o1777)
     files["bin/busybox"] = pathlib.Path(BUSYBOX).read_bytes()
     files["etc/passwd"], files["etc/group"] = (PASSWD, 0, 0, 0o644), (GROUP, 0, 0, 0o644)
+    files.update(machine_program("bash"))
     applets = subprocess.run([BUSYBOX, "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     for applet in applets:
         if applet != "busybox":
-            files[f"bin/{applet}"] = ("link", "/bin/busybox")
+            files[f"bin/{applet}"] = ("link", "/usr/bin/bash" if applet == "sh" else "/bin/busybox")
     return layer(files)
 
 
@@ -70,7 +72,7 @@ def images():
     """{name: image} under the names that specs of v1.34.4 use."""
     agnhost = {"agnhost": pathlib.Path(program("agnhost")).read_bytes(), "agnhost-2": ("link", "agnhost"),
                "uploads": None, "usr/local": None, "usr/local/bin": None,
-               **machine_program("curl"), **machine_program("bash")}
+               **machine_program("curl")}
     pause = {"agnhost": agnhost["agnhost"]}
     setuid = {"usr/local/bin/nnp": (pathlib.Path(program("nonewprivs")).read_bytes(), 0, 0, 0o6755)}
     httpd, nginx = (web_server("/usr/local/apache2/htdocs", "httpd"), web_server("/usr/share/nginx/html", "nginx"))
