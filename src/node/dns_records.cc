@@ -207,19 +207,25 @@ std::string resolv_conf_for(const json::value& pod, std::string_view dns_address
 }
 
 std::string hosts_for(const json::value& pod, const DnsRecords* records) {
-  std::string out = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
-  for (const json::value& alias : json::get_array(pod, {"spec", "hostAliases"})) {
-    out += fmt::format("{}\t{}\n", json::get_string(alias, {"ip"}),
-                       join(json::strings(json::get_array(alias, {"hostnames"})), " "));
-  }
+  // The first line is how programs tell a file that is made for the pod from the machine's.
+  std::string out =
+      "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n"
+      "::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\n"
+      "fe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n";
   if (const std::string_view ip = json::get_string(pod, {"status", "podIP"}); !ip.empty()) {
     const std::string host = pod_hostname(pod);
     const std::string_view subdomain = json::get_string(pod, {"spec", "subdomain"});
     out += fmt::format("{}\t", ip);
     if (!subdomain.empty()) {
-      out += fmt::format("{}.{}.{}.svc.{} ", host, subdomain, api::ns(pod), kClusterDomain);
+      out += fmt::format("{}.{}.{}.svc.{}\t", host, subdomain, api::ns(pod), kClusterDomain);
     }
     out += host + "\n";
+  }
+  const json::array& aliases = json::get_array(pod, {"spec", "hostAliases"});
+  if (!aliases.empty()) out += "\n# Entries added by HostAliases.\n";
+  for (const json::value& alias : aliases) {
+    out += fmt::format("{}\t{}\n", json::get_string(alias, {"ip"}),
+                       join(json::strings(json::get_array(alias, {"hostnames"})), "\t"));
   }
   if (records == nullptr) return out;
   const std::string home = fmt::format(".{}.svc.{}", api::ns(pod), kClusterDomain);

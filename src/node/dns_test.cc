@@ -253,7 +253,18 @@ TEST(DnsFiles, APodFindsItselfInItsHosts) {
   EXPECT_NE(plain.find("10.0.0.9\tp\n"), std::string::npos) << plain;
   const std::string named =
       hosts_for(*pod("p", "10.0.0.9", true, R"("hostname":"h","subdomain":"s")"), nullptr);
-  EXPECT_NE(named.find("10.0.0.9\th.s.ns.svc.cluster.local h\n"), std::string::npos) << named;
+  EXPECT_NE(named.find("10.0.0.9\th.s.ns.svc.cluster.local\th\n"), std::string::npos) << named;
+}
+
+TEST(DnsFiles, HostsAreInTheFormThatKubeletWrites) {
+  const Object aliased =
+      pod("p", "10.0.0.9", true,
+          R"("hostAliases":[{"ip":"1.2.3.4","hostnames":["foo","bar"]},{"ip":"::2"}])");
+  EXPECT_EQ(hosts_for(*aliased, nullptr),
+            "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n"
+            "::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\n"
+            "fe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n"
+            "10.0.0.9\tp\n\n# Entries added by HostAliases.\n1.2.3.4\tfoo\tbar\n::2\t\n");
 }
 
 TEST(DnsFiles, UpstreamsAreReadFromResolvConf) {

@@ -158,14 +158,19 @@ class Round {
     return run == nullptr || !run->ended_well;
   }
 
+  // What every container of the pod waits for before its first start, those of a failed pod too.
+  const char* before_start() const {
+    const bool init = std::any_of(containers_.begin(), containers_.end(),
+                                  [](const ContainerFacts& c) { return c.init; });
+    return init ? "PodInitializing" : "ContainerCreating";
+  }
+
   void run_containers() {
-    const bool has_init = std::any_of(containers_.begin(), containers_.end(),
-                                      [](const ContainerFacts& c) { return c.init; });
     const bool began = main_began(containers_);
     bool blocked = false;  // by an init container that is not done
     for (ContainerFacts& c : containers_) {
       if (c.life == Life::kNeverRan || c.starting()) {
-        c.waiting_reason = has_init ? "PodInitializing" : "ContainerCreating";
+        c.waiting_reason = before_start();
       }
       if (blocked) continue;
       const std::size_t starts = actions_.start.size();
@@ -295,7 +300,7 @@ class Round {
     const bool over = now_is == Phase::kSucceeded || now_is == Phase::kFailed;
     for (ContainerFacts& c : containers_) {
       if ((c.life != Life::kNeverRan && !c.starting()) || !c.waiting_reason.empty()) continue;
-      c.waiting_reason = c.init ? "PodInitializing" : "ContainerCreating";
+      c.waiting_reason = before_start();
     }
     // The reason of the pod is told with its end, not while its containers still run.
     const StatusInput input{view_, containers_, now_is, over ? reason_ : std::string(),

@@ -202,6 +202,13 @@ TEST(PodPlan, RunsInitContainersOneByOneBeforeTheRest) {
   EXPECT_EQ(condition(actions, "Initialized"), "True");
 }
 
+TEST(PodPlan, ContainersThatAFailedInitContainerKeptFromStartingStayInitializing) {
+  const PodBuilder pod{.policy = "Never", .init = true};
+  const PodActions actions = plan_pod(view(pod, sandbox({exited("prepare", 1)})), kNow);
+  EXPECT_EQ(phase(actions), "Failed");
+  EXPECT_EQ(waiting(actions), "PodInitializing");
+}
+
 TEST(PodPlan, KeepsSidecarsBesideTheContainersAndEndsThemAfter) {
   const PodBuilder pod{.init = true, .sidecar = true};
   PodActions actions = plan_pod(view(pod, sandbox({running("prepare")})), kNow);

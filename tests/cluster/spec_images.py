@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "e2e"))
@@ -27,6 +28,12 @@ user-defined-in-image:x:1000:
 group-defined-in-image:x:50000:user-defined-in-image
 """
 
+# Debian's busybox sh drops variables with a dash in their name, upstream's gives them to `env`.
+SHELL = b"""#!/usr/bin/bash
+[ "$*" = "-c env" ] && exec /bin/env
+exec -a "$0" /bin/busybox "$@"
+"""
+
 
 def image(*layers, **config):
     return test_images.Image(list(layers), pack=lambda one: one, kind="application/vnd.oci.image.layer.v1.tar",
@@ -41,10 +48,18 @@ def machine_program(name):
     return {file.lstrip("/"): pathlib.Path(file).read_bytes() for file in [f"/usr/bin/{name}", *libraries]}
 
 
+def certificate():
+    """Of localhost, for the servers of agnhost."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "7", "-subj", "/CN=localhost",
+                        "-keyout", f"{folder}/localhost.key", "-out", f"{folder}/localhost.crt"], check=True,
+                       stderr=subprocess.DEVNULL)
+        return {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
+
+
 @functools.cache
 def base():
-    """Alpine's or Debian's part of upstream's images: a shell and its usual tools. The shell is bash: Debian's
-    busybox sh drops variables with a dash in their name, upstream's does not."""
+    """Alpine's or Debian's part of upstream's images: a shell and its usual tools."""
     files = dict.fromkeys(["bin", "etc", "home", "lib", "lib64", "root", "usr", "usr/bin", "usr/local", "usr/local/bin",
                            "usr/sbin", "var", "var/run"])
     files["tmp"] = ("folder", 0o1777)
@@ -54,7 +69,8 @@ def base():
     applets = subprocess.run([BUSYBOX, "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     for applet in applets:
         if applet != "busybox":
-            files[f"bin/{applet}"] = ("link", "/usr/bin/bash" if applet == "sh" else "/bin/busybox")
+            files[f"bin/{applet}"] = ("link", "/bin/busybox")
+    files["bin/sh"] = SHELL
     return layer(files)
 
 
@@ -72,7 +88,7 @@ def images():
     """{name: image} under the names that specs of v1.34.4 use."""
     agnhost = {"agnhost": pathlib.Path(program("agnhost")).read_bytes(), "agnhost-2": ("link", "agnhost"),
                "uploads": None, "usr/local": None, "usr/local/bin": None,
-               **machine_program("curl")}
+               **machine_program("curl"), **certificate()}
     pause = {"agnhost": agnhost["agnhost"]}
     setuid = {"usr/local/bin/nnp": (pathlib.Path(program("nonewprivs")).read_bytes(), 0, 0, 0o6755)}
     httpd, nginx = (web_server("/usr/local/apache2/htdocs", "httpd"), web_server("/usr/share/nginx/html", "nginx"))
