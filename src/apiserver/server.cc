@@ -11,6 +11,7 @@
 #include "apiserver/request_body.h"
 #include "apiserver/scale.h"
 #include "apiserver/status.h"
+#include "apiserver/streams/log_socket.h"
 #include "apiserver/streams/talk.h"
 #include "apiserver/wire/refuse.h"
 
@@ -235,7 +236,7 @@ http::Response Server::answer_kind(const http::Request& request, const http::Url
     }
     http::Response response = serve_logs(options_.pod_streams, *pod->value(), url, clock_.now());
     hold_until_visible(store_, pod->revision(), response);
-    return response;
+    return log_over_socket(request, std::move(response));
   }
   if (route.subresource == "scale") return get_scale(store_, *kind, key);
   if (route.verb == Verb::kGet) return get_object(store_, *view, key, url, clock_.now());

@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "node/agent_impl.h"
 #include "node/pod_status.h"
+#include "node/service_links.h"
 
 namespace skiff::node {
 namespace {
@@ -369,6 +370,7 @@ EnvironmentInput Agent::Impl::environment(const json::value& pod, const json::va
                         ? TokenSource([this](const TokenWish& wish) { return tokens_.get(wish); })
                         : TokenSource(),
           .machine = options_.machine_env,
+          .services = service_links(pod, services_mirror_.objects()),
           .api_host = api_.host,
           .api_port = api_.port,
           .node_cpu_milli = node_.machine.cpus * 1000,

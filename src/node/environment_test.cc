@@ -45,6 +45,7 @@ Built build(std::string_view container_text, EnvironmentInput* base = nullptr) {
     input.machine = base->machine;
     input.venv = base->venv;
     input.image = base->image;
+    input.services = base->services;
     input.api_host = base->api_host;
     input.api_port = base->api_port;
   }
@@ -86,6 +87,17 @@ TEST(Environment, AVirtualEnvironmentComesFirstOnThePath) {
   const Built built = build("{}", &base);
   EXPECT_EQ(built["PATH"], "/v/bin:/bin");
   EXPECT_EQ(built["VIRTUAL_ENV"], "/v");
+}
+
+TEST(Environment, ServicesAreToldUnlessThePodSaysOtherwise) {
+  const json::value none;
+  EnvironmentInput base{.pod = none, .container = none};
+  base.image = {{"A_SERVICE_HOST", "image"}};
+  base.services = {{"A_SERVICE_HOST", "10.96.0.7"}, {"A_SERVICE_PORT", "80"}};
+  const Built built =
+      build(R"x({"env":[{"name":"A_SERVICE_PORT","value":"$(A_SERVICE_HOST):1"}]})x", &base);
+  EXPECT_EQ(built["A_SERVICE_HOST"], "10.96.0.7");
+  EXPECT_EQ(built["A_SERVICE_PORT"], "10.96.0.7:1");
 }
 
 struct Case {

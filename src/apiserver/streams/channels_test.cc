@@ -20,12 +20,13 @@ Upgrade ask(http::Headers headers, const ExecOptions& options) {
   return made ? std::move(*made) : Upgrade{};
 }
 
-Upgrade over_websocket(const ExecOptions& options = kAll) {
+Upgrade over_websocket(const ExecOptions& options = kAll,
+                       const std::string& offers = "v9.channel.k8s.io, v5.channel.k8s.io") {
   return ask({{"Connection", "Upgrade"},
               {"Upgrade", "websocket"},
               {"Sec-WebSocket-Version", "13"},
               {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
-              {"Sec-WebSocket-Protocol", "v9.channel.k8s.io, v5.channel.k8s.io"}},
+              {"Sec-WebSocket-Protocol", offers}},
              options);
 }
 
@@ -54,6 +55,21 @@ TEST(Channels, OverAWebSocketInputSizeAndEndHaveTheirNumbers) {
   tunnel.push(masked(ws::Op::kBinary, "\xff\0"sv));
   EXPECT_EQ(pull(tunnel, false),
             message("\3" + json::serialize(exit_status(7))) + ws::close_frame(ws::kNormal, ""));
+}
+
+TEST(Channels, TheFirstProtocolTellsAFailureInWordsAndASuccessNotAtAll) {
+  for (const std::string offers : {"channel.k8s.io", ""}) {
+    Upgrade made = over_websocket(kAll, offers);
+    EXPECT_EQ(http::header(made.headers, "Sec-WebSocket-Protocol"), offers);
+    ExecTunnel well(std::make_unique<EchoPeer>(0, true), std::move(made.channels), kAll);
+    EXPECT_EQ(pull(well, false), ws::close_frame(ws::kNormal, ""));
+    ExecTunnel badly(std::make_unique<EchoPeer>(3, true), over_websocket(kAll, offers).channels,
+                     kAll);
+    EXPECT_EQ(
+        pull(badly, false),
+        ws::frame(ws::Op::kBinary, "\3command terminated with non-zero exit code: exit status 3") +
+            ws::close_frame(ws::kNormal, ""));
+  }
 }
 
 TEST(Channels, OverSpdyTheProgramWaitsUntilEveryStreamIsThere) {

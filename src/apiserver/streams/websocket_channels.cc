@@ -1,5 +1,5 @@
-// The first byte of each message names the stream: v4.channel.k8s.io, and v5, which can also end
-// the program's input.
+// The first byte of each message names the stream: v4.channel.k8s.io; v5, which can also end the
+// program's input; and channel.k8s.io, the first, which tells failures in words alone.
 #include "apiserver/streams/channels.h"
 #include "base/websocket.h"
 
@@ -11,8 +11,12 @@ constexpr char kClose = static_cast<char>(0xff);
 // kubectl cp sends pieces of 32 KiB; nobody needs more than this in one message.
 constexpr std::size_t kMessageBytes = 1024 * 1024;
 
+constexpr std::string_view kFirst = "channel.k8s.io";
+
 class WebSocketChannels final : public Channels {
  public:
+  explicit WebSocketChannels(bool words) : words_(words) {}
+
   void take(std::string_view bytes, std::vector<Input>& input, std::string& out) override {
     std::vector<ws::Message> messages;
     const auto taken = reader_.take(bytes, messages);
@@ -38,7 +42,11 @@ class WebSocketChannels final : public Channels {
   }
 
   std::string finish(const json::object& status) override {
-    return message(kError, json::serialize(status)) + ws::close_frame(ws::kNormal, "");
+    const bool well = json::get_string(json::value(status), {"status"}) == "Success";
+    const std::string end = ws::close_frame(ws::kNormal, "");
+    if (!words_) return message(kError, json::serialize(status)) + end;
+    if (well) return end;
+    return message(kError, json::get_string(json::value(status), {"message"})) + end;
   }
 
  private:
@@ -55,6 +63,7 @@ class WebSocketChannels final : public Channels {
     if (input_ends) input.push_back({.kind = Input::Kind::kEnd});
   }
 
+  const bool words_;
   ws::Reader reader_{kMessageBytes};
 };
 
@@ -63,18 +72,23 @@ class WebSocketChannels final : public Channels {
 Result<std::optional<Upgrade>> websocket_upgrade(const http::Request& request) {
   if (!ws::asked_for(request)) return std::nullopt;
   std::string protocol;
-  for (const std::string& offered : ws::offered_protocols(request)) {
-    if (offered == "v5.channel.k8s.io" || offered == "v4.channel.k8s.io") {
+  const std::vector<std::string> offers = ws::offered_protocols(request);
+  for (const std::string& offered : offers) {
+    if (offered == "v5.channel.k8s.io" || offered == "v4.channel.k8s.io" || offered == kFirst) {
       protocol = offered;
       break;
     }
   }
-  if (protocol.empty()) {
+  // A client that names none speaks the first.
+  if (protocol.empty() && !offers.empty()) {
     return fail(Code::kBadRequest,
-                "the streams spoken here are v5.channel.k8s.io and v4.channel.k8s.io");
+                "the streams spoken here are v5.channel.k8s.io, v4.channel.k8s.io and "
+                "channel.k8s.io");
   }
   SKIFF_ASSIGN(http::Headers headers, ws::handshake(request, protocol));
-  return Upgrade{.headers = std::move(headers), .channels = std::make_unique<WebSocketChannels>()};
+  return Upgrade{
+      .headers = std::move(headers),
+      .channels = std::make_unique<WebSocketChannels>(protocol.empty() || protocol == kFirst)};
 }
 
 }  // namespace skiff::apiserver
