@@ -6,6 +6,7 @@
 #include "node/agent_impl.h"
 #include "node/pod_status.h"
 #include "node/service_links.h"
+#include "node/sysctls.h"
 
 namespace skiff::node {
 namespace {
@@ -335,6 +336,7 @@ void Agent::Impl::start_sandbox(Pod& pod) {
     spec.hosts = hosts_for(object, options_.dns_address.empty() ? records.get() : nullptr);
   }
   spec.masked = options_.hidden;
+  spec.sysctls = pod_sysctls(object);
   run_job(pod, [spec = std::move(spec)](Runtime& runtime) -> Outcome {
     Result<SandboxRecord> record = runtime.start_sandbox(spec);
     return [record = std::move(record)](Impl& agent, Pod& at) mutable {

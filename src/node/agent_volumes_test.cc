@@ -21,6 +21,15 @@ TEST_F(AgentTest, VolumesAndTheirMountsReachTheRuntime) {
   EXPECT_TRUE(std::filesystem::exists(spec.mounts[0].source + "/k"));
 }
 
+TEST_F(AgentTest, ASubPathThatLeavesItsVolumeIsAFaultOfTheConfiguration) {
+  start();
+  create_pod("p", "u1", R"(,"volumes":[{"name":"v","emptyDir":{}}])",
+             R"x(,"env":[{"name":"UP","value":".."}],
+                 "volumeMounts":[{"name":"v","mountPath":"/m","subPathExpr":"$(UP)"}])x");
+  EXPECT_TRUE(eventually([&] { return waiting("p") == "CreateContainerConfigError"; }));
+  EXPECT_TRUE(runtime_->started().empty());
+}
+
 TEST_F(AgentTest, WhatAPodWaitsForStartsItWhenItComes) {
   // While time stands still nothing is tried again for its own sake.
   struct Still final : env::Clock {

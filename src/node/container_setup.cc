@@ -116,7 +116,9 @@ std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::stri
     if (volume.kind == VolumeKind::kMemory) places[volume.name].memory_bytes = volume.memory_bytes;
   }
   auto mounts = container_mounts(setup.container, places, setup.variables);
-  if (!mounts) return std::unexpected(Refusal{"CreateContainerError", mounts.error().message});
+  if (!mounts) {
+    return std::unexpected(Refusal{"CreateContainerConfigError", mounts.error().message});
+  }
   setup.spec.mounts.insert(setup.spec.mounts.end(), mounts->begin(), mounts->end());
   return std::move(setup.spec);
 }

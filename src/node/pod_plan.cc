@@ -8,6 +8,7 @@
 #include "api/meta.h"
 #include "base/quantity.h"
 #include "node/pod_status.h"
+#include "node/sysctls.h"
 
 namespace skiff::node {
 namespace {
@@ -67,6 +68,12 @@ class Round {
 
   void check_deadline() {
     ending_ = deleting_;
+    if (const auto forbidden = forbidden_sysctl(pod_)) {
+      ending_ = true;
+      reason_ = "SysctlForbidden";
+      message_ = "Pod was rejected: " + *forbidden;
+      return;
+    }
     if (view_.eviction) {
       ending_ = true;
       reason_ = "Evicted";

@@ -506,6 +506,17 @@ TEST(PodPlan, AnEvictedPodHasTwoSecondsToEndAndFails) {
   EXPECT_EQ(json::get_string(*actions.status, {"message"}), *at.eviction);
 }
 
+TEST(PodPlan, APodThatWantsTheMachinesSettingsIsRejectedBeforeItStarts) {
+  const PodBuilder pod{
+      .extra_spec = R"(,"securityContext":{"sysctls":[{"name":"kernel.msgmax","value":"1"}]})"};
+  const PodActions actions = plan_pod(view(pod), kNow);
+  EXPECT_FALSE(actions.start_sandbox);
+  EXPECT_EQ(phase(actions), "Failed");
+  EXPECT_EQ(json::get_string(*actions.status, {"reason"}), "SysctlForbidden");
+  EXPECT_EQ(json::get_string(*actions.status, {"message"}),
+            "Pod was rejected: forbidden sysctl: \"kernel.msgmax\" not allowlisted");
+}
+
 TEST(PodPlan, ALostSandboxEndsItsContainersAndRestartsThemByThePolicy) {
   PodActions actions = plan_pod(view({}, sandbox({running("main")}, false)), kNow);
   EXPECT_EQ(ended(actions), "ContainerStatusUnknown");

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -40,6 +41,7 @@ struct SandboxSpec {
   std::string resolv_conf = {};          // contents of /etc/resolv.conf; empty: the machine's
   std::string hosts = {};                // contents of /etc/hosts; empty: the machine's
   std::vector<std::string> masked = {};  // folders no container may see (Skiff's data)
+  std::vector<std::pair<std::string, std::string>> sysctls = {};  // settings of its own namespaces
 };
 
 struct ContainerSpec {

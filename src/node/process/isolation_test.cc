@@ -86,6 +86,13 @@ TEST_F(IsolatedPod, SeesOnlyItsOwnProcessesNameAndDevices) {
   EXPECT_EQ(shell("p1", "mount -t tmpfs none /mnt 2>/dev/null || echo denied"), "denied\n");
 }
 
+TEST_F(IsolatedPod, KernelSettingsOfItsOwnNamespacesAreAsItWantsThem) {
+  start_pod("p1", {.sysctls = {{"kernel.shm_rmid_forced", "1"}}});
+  EXPECT_EQ(shell("p1", "cat /proc/sys/kernel/shm_rmid_forced"), "1\n");
+  start_pod("p2", {});
+  EXPECT_EQ(shell("p2", "cat /proc/sys/kernel/shm_rmid_forced"), "0\n");
+}
+
 TEST_F(IsolatedPod, VolumesAreMountedInOrderWithTheirParents) {
   const std::string volumes = *runtime().pod_folder("p1") + "/volumes";
   std::filesystem::create_directories(volumes + "/data/inner");

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -45,6 +46,7 @@ class Shim {
 
  private:
   Result<void> isolate();
+  Result<void> set_sysctls() const;
   Result<void> listen();
   Result<void> write_name_files() const;
   void watch_fd(int fd);
@@ -90,6 +92,10 @@ Result<void> Shim::open(const std::string& folder) {
   if (!signals_.valid()) return os_failure("signalfd");
   SKIFF_TRY(write_name_files());
   if (pod_.file.privileged) SKIFF_TRY(isolate());
+  if (!pod_.file.privileged && !pod_.file.spec.sysctls.empty()) {
+    return fail(Code::kInvalid,
+                "without root, pods share the machine's kernel settings: no sysctls");
+  }
   if (!pod_.file.cgroup.empty()) pod_.cgroups = Cgroups::detect();
   SKIFF_TRY(listen());
   watch_fd(signals_.get());
@@ -129,7 +135,25 @@ Result<void> Shim::isolate() {
     (void)write_plain("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
     (void)write_plain("/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
   }
+  SKIFF_TRY(set_sysctls());
   return mount_machine_root(pod_.folder);
+}
+
+Result<void> Shim::set_sysctls() const {
+  for (const auto& [name, value] : pod_.file.spec.sysctls) {
+    if (name.starts_with("net.") && !pod_.file.own_network) {
+      return fail(Code::kInvalid, "sysctl " + name +
+                                      " needs a network of the pod's own, and without root pods "
+                                      "share the machine's");
+    }
+    std::string path = "/proc/sys/" + name;
+    std::replace(path.begin(), path.end(), '.', '/');
+    if (auto written = write_plain(path, value); !written) {
+      return fail(Code::kInvalid, fmt::format("sysctl {} cannot be \"{}\": {}", name, value,
+                                              written.error().message));
+    }
+  }
+  return {};
 }
 
 Result<void> Shim::listen() {

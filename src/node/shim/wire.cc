@@ -82,6 +82,8 @@ Result<ContainerState> state_from(std::string_view name) {
 }  // namespace
 
 json::object to_json(const SandboxFile& file) {
+  json::object sysctls;
+  for (const auto& [name, value] : file.spec.sysctls) sysctls[name] = value;
   return {{"podUid", file.spec.pod_uid},
           {"podNamespace", file.spec.pod_ns},
           {"podName", file.spec.pod_name},
@@ -90,6 +92,7 @@ json::object to_json(const SandboxFile& file) {
           {"resolvConf", file.spec.resolv_conf},
           {"hosts", file.spec.hosts},
           {"masked", strings_json(file.spec.masked)},
+          {"sysctls", std::move(sysctls)},
           {"ip", file.ip},
           {"boot", file.boot},
           {"cgroup", file.cgroup},
@@ -114,6 +117,9 @@ Result<SandboxFile> sandbox_from_json(const json::value& v) {
                    .own_network = json::get_bool(v, {"ownNetwork"}).value_or(false),
                    .stopped = json::get_bool(v, {"stopped"}).value_or(false)};
   if (file.spec.pod_uid.empty()) return fail(Code::kInternal, "a sandbox file names no pod");
+  for (const auto& [name, value] : json::get_object(v, {"sysctls"})) {
+    file.spec.sysctls.emplace_back(name, json::get_string(value, {}));
+  }
   return file;
 }
 
