@@ -254,7 +254,9 @@ void Agent::Impl::rest(Pod& pod, Duration wait) {
 void Agent::Impl::act(Pod& pod, PodActions actions) {
   // What could not be written is planned again from the start: nothing of this round is remembered.
   if (actions.status && !write_status(pod, *actions.status, actions.terminal)) {
-    return wake_pod(pod, kWriteRetry);
+    wake_pod(pod, kWriteRetry);
+    // The room that a full disk lacks may be what this pod is to give back: its end goes on.
+    if (!pod.eviction) return;
   }
   pod.memory = std::move(actions.memory);
   for (const PodNote& note : actions.notes) events_.record(*pod.object, note, clock_.now());

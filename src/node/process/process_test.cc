@@ -207,6 +207,19 @@ TEST_P(AnyPod, WhenTheShimIsKilledItsContainersEndAndTheRecordSaysSo) {
   EXPECT_EQ(run("p1", {.name = "main", .attempt = 1, .argv = {"true"}}).exit_code, 0);
 }
 
+TEST_P(AnyPod, AnEndThatCannotBeWrittenDownIsToldOnceItCan) {
+  start_pod("p1");
+  const std::string go = "skiff-go-" + tag();
+  const std::string script = "until test -e /tmp/" + go + "; do sleep 0.01; done; exit 7";
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main", .argv = {"sh", "-c", script}}));
+  const std::string state = *runtime().pod_folder("p1") + "/state";
+  std::filesystem::rename(state, state + ".away");
+  touch_in_pod("p1", go);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::filesystem::rename(state + ".away", state);
+  EXPECT_EQ(wait_exit("p1", "main").exit_code, 7);
+}
+
 TEST_P(AnyPod, StoppingKeepsLogsAndRecordsAndNothingElse) {
   start_pod("p1");
   const std::string mark = "86397." + std::to_string(::getpid());

@@ -24,6 +24,8 @@ namespace {
 
 // What kubelet reads of a termination message.
 constexpr std::size_t kMessageBytes = 4096;
+// Of the record of an end with such a message, few of its bytes written as six.
+constexpr std::int64_t kRecordBytes = 8192;
 // Room for a burst while the log's disk is slow.
 constexpr int kPipeBytes = 256 * 1024;
 // A mount that takes longer (a dead file server) is a failed start.
@@ -118,12 +120,13 @@ std::string read_failure(int fd) {
 // one that forks without end leaves room for the others and for whoever stops it.
 std::int64_t fair_pids() {
   constexpr std::int64_t kLeast = 1024;
+  constexpr std::int64_t kMost = 32'768;
   std::int64_t most = 0;
   for (const char* path : {"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"}) {
     const std::int64_t number = std::atoll(read_file(path).value_or("0").c_str());
     if (number > 0 && (most == 0 || number < most)) most = number;
   }
-  return std::max(kLeast, most / 4);
+  return std::clamp(most / 4, kLeast, kMost);
 }
 
 std::string last_bytes(const std::string& path, off_t bytes) {
@@ -237,9 +240,15 @@ Result<void> Container::launch() {
   const auto written = write_record(pod_.folder, record_);
   std::string why = read_failure(error.read.get());
   if (why.empty() && !written) why = written.error().message;
-  if (!why.empty()) fail_start(why);
+  if (!why.empty()) {
+    fail_start(why);
+  } else {
+    keep_room(state_folder(pod_.folder), record_name(spec_.name, spec_.attempt), kRecordBytes);
+  }
   return {};
 }
+
+void Container::save() { saved_ = write_record(pod_.folder, record_).has_value(); }
 
 void Container::fail_start(const std::string& why) {
   ::kill(record_.pid, SIGKILL);
@@ -254,7 +263,7 @@ void Container::fail_start(const std::string& why) {
   record_.finished_at = wall_clock();
   record_.exit_code = kCannotRun;
   record_.message = why;
-  (void)write_record(pod_.folder, record_);
+  save();
 }
 
 Fd Container::take_input() {
@@ -299,7 +308,7 @@ void Container::finish(int wait_status) {
   if (spec_.fallback_to_logs && record_.message.empty() && record_.exit_code != 0) {
     record_.message = read_log_tail(log_file(pod_.folder, spec_.name, spec_.attempt));
   }
-  (void)write_record(pod_.folder, record_);
+  save();
   if (!group_.empty()) (void)pod_.cgroups.remove(group_);
   remove_tree(fmt::format("{}/layers/{}.{}", pod_.folder, record_.name, record_.attempt));
   log_.close();

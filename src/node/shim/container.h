@@ -31,6 +31,9 @@ class Container {
   const ContainerSpec& spec() const { return spec_; }
   const std::string& group() const { return group_; }  // control group; empty: none
   bool running() const { return record_.state == ContainerState::kRunning; }
+  // Whether the record is on disk; where the disk is full it is not, and save() tries again.
+  bool saved() const { return saved_; }
+  void save();
   LogPipe& out() { return out_; }
   LogPipe& err() { return err_; }
   // Moves some of what it has printed into the log.
@@ -56,6 +59,7 @@ class Container {
   ContainerRecord record_ = {};
   std::string group_ = {};
   std::string termination_file_ = {};
+  bool saved_ = true;
   LogFile log_ = {};
   Fd report_ = {};
   Fd input_ = {};  // of the program

@@ -52,13 +52,19 @@ Result<void> write_plain(const std::string& path, std::string_view text) {
 
 namespace {
 
+std::string temporary_name(const std::string& folder, const std::string& name) {
+  return folder + "/." + name + ".tmp";
+}
+
 Result<void> put_in_place(const std::string& folder, const std::string& name, std::string_view text,
                           bool synced) {
   const std::string path = folder + "/" + name;
-  const std::string temporary = folder + "/." + name + ".tmp";
+  const std::string temporary = temporary_name(folder, name);
   {
-    const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    // What is there may be the room that was kept for this: it is written over, then cut.
+    const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     if (!file.valid() || !write_all(file.get(), text)) return os_failure(temporary);
+    if (::ftruncate(file.get(), static_cast<off_t>(text.size())) != 0) return os_failure(temporary);
     if (synced && ::fdatasync(file.get()) != 0) return os_failure(temporary);
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) return os_failure(path);
@@ -78,6 +84,11 @@ Result<void> write_atomically(const std::string& folder, const std::string& name
 Result<void> replace_file(const std::string& folder, const std::string& name,
                           std::string_view text) {
   return put_in_place(folder, name, text, false);
+}
+
+void keep_room(const std::string& folder, const std::string& name, std::int64_t bytes) {
+  const Fd file(::open(temporary_name(folder, name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (file.valid()) (void)::fallocate(file.get(), 0, 0, bytes);
 }
 
 Result<void> make_folders(const std::string& path) {

@@ -1,6 +1,7 @@
 // Files of a pod's folder: whole reads, atomic writes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,9 @@ Result<void> write_atomically(const std::string& folder, const std::string& name
 // The same, but after a power loss the file may be gone: for what a new start makes void.
 Result<void> replace_file(const std::string& folder, const std::string& name,
                           std::string_view text);
+// Makes the next write of that file succeed on a disk that is full by then, if it is no longer than
+// `bytes`; best effort.
+void keep_room(const std::string& folder, const std::string& name, std::int64_t bytes);
 Result<void> make_folders(const std::string& path);
 void remove_tree(const std::string& path);
 // False where the other side is gone.

@@ -32,6 +32,7 @@ namespace {
 
 // At most this much of one container's output between two looks at everything else.
 constexpr std::size_t kDrainBytes = 256 * 1024;
+constexpr int kSaveAgainMs = 500;
 
 struct Connection {
   Fd fd = {};
@@ -62,6 +63,9 @@ class Shim {
   void stop_all();
   void reap();
   void tell_watchers();
+  // Whether an end is not on disk yet, which therefore nobody was told.
+  bool unsaved() const;
+  void save_again();
 
   PodContext pod_ = {};
   Fd epoll_ = {};
@@ -180,8 +184,9 @@ void Shim::watch_fd(int fd) {
 void Shim::run() {
   while (!stopping_) {
     epoll_event events[32];
-    const int n = ::epoll_wait(epoll_.get(), events, 32, -1);
+    const int n = ::epoll_wait(epoll_.get(), events, 32, unsaved() ? kSaveAgainMs : -1);
     for (int i = 0; i < n && !stopping_; ++i) on_ready(events[i].data.fd);
+    if (n == 0) save_again();
   }
 }
 
@@ -341,8 +346,22 @@ void Shim::reap() {
     for (auto& [name, container] : containers_) {
       if (!container->running() || container->record().pid != pid) continue;
       container->finish(status);
-      changed = true;
+      changed = changed || container->saved();
     }
+  }
+  if (changed) tell_watchers();
+}
+
+bool Shim::unsaved() const {
+  return std::ranges::any_of(containers_, [](const auto& c) { return !c.second->saved(); });
+}
+
+void Shim::save_again() {
+  bool changed = false;
+  for (auto& [name, container] : containers_) {
+    if (container->saved()) continue;
+    container->save();
+    changed = changed || container->saved();
   }
   if (changed) tell_watchers();
 }

@@ -1,6 +1,7 @@
 // The shim's parts that need no pod; process/ tests the whole.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -81,6 +82,23 @@ TEST(Wire, OnlyTheNewestAttemptIsShownAndHalfWrittenFilesAreNot) {
   const auto records = read_records(folder);
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].attempt, 10);
+  remove_tree(folder);
+}
+
+TEST(Files, RoomThatWasKeptIsWrittenOverAndGivenBack) {
+  const std::string folder = testing::TempDir() + "skiff-room-" + std::to_string(::getpid());
+  ASSERT_TRUE(make_folders(folder));
+  keep_room(folder, "file", 8192);
+  EXPECT_EQ(std::filesystem::file_size(folder + "/.file.tmp"), 8192U);
+  const auto inode = [](const std::string& path) {
+    struct stat info{};
+    return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+  };
+  const auto kept = inode(folder + "/.file.tmp");
+  ASSERT_TRUE(write_atomically(folder, "file", "text"));
+  EXPECT_EQ(*read_file(folder + "/file"), "text") << "and nothing of the room behind it";
+  EXPECT_EQ(inode(folder + "/file"), kept) << "no other room was taken";
+  EXPECT_FALSE(std::filesystem::exists(folder + "/.file.tmp"));
   remove_tree(folder);
 }
 
