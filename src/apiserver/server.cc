@@ -13,6 +13,7 @@
 #include "apiserver/status.h"
 #include "apiserver/streams/log_socket.h"
 #include "apiserver/streams/talk.h"
+#include "apiserver/usage.h"
 #include "apiserver/wire/refuse.h"
 
 namespace skiff::apiserver {
@@ -214,6 +215,9 @@ http::Response Server::answer_kind(const http::Request& request, const http::Url
                                    const std::shared_ptr<const KindTable>& table,
                                    const ServedKind& served) {
   const ServedKind* kind = &served;
+  if (is_usage(*kind)) {
+    return serve_usage(store_, options_.usage, *kind, route, request, url, clock_.now());
+  }
   if (is_talk(route.subresource)) return answer_talk(request, url, *kind, route);
   if (mutates(route.verb)) return answer_write(request, url, *kind, route, identity);
   if (route.verb == Verb::kDeleteCollection) {

@@ -19,6 +19,7 @@
 #include "apiserver/upkeep/compaction.h"
 #include "apiserver/upkeep/garbage.h"
 #include "apiserver/upkeep/local_services.h"
+#include "apiserver/usage_source.h"
 #include "apiserver/watch.h"
 #include "apiserver/wire/audit_ids.h"
 #include "apiserver/writes.h"
@@ -48,6 +49,7 @@ struct ServerOptions {
   TokenOptions tokens = {};
   std::string authority = {};  // the certificate that pods are to trust, as PEM
   PodStreams* pod_streams = nullptr;
+  UsageSource usage = {};  // absent: nobody measures
   std::vector<ExtraRoute> routes = {};
   int api_port = 7443;  // what Service default/kubernetes points to
 };
@@ -77,6 +79,7 @@ class Server {
 
   // Before handle() is first called.
   void set_pod_streams(PodStreams* streams) { options_.pod_streams = streams; }
+  void set_usage(UsageSource usage) { options_.usage = std::move(usage); }
   void add_route(ExtraRoute route) { options_.routes.push_back(std::move(route)); }
 
   std::shared_ptr<const KindTable> kinds() const;

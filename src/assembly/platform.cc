@@ -11,6 +11,7 @@
 
 #include "api/builtin.h"
 #include "api/meta.h"
+#include "api/metrics/metrics.h"
 #include "apiserver/admission/service_addresses.h"
 #include "assembly/address.h"
 #include "assembly/log.h"
@@ -86,6 +87,11 @@ node::ProcessOptions process_options(const DataFolder& folder) {
   out.subnet = trim(*subnet);
   out.gateway = node::first_address(out.subnet).value_or("");
   return out;
+}
+
+client::Write metrics_reader() {
+  return {.resource = {"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false},
+          .body = api::metrics_reader_role()};
 }
 
 void stop_pods(node::Runtime& runtime, const env::Clock& clock,
@@ -169,8 +175,14 @@ void Platform::make_server(AskToStop ask_to_stop) {
   // Port 0 lets the machine choose, later than the service is written.
   const int asked = parse_address("--https", options_.https).value_or(Address{}).port;
   const int api_port = asked != 0 ? asked : apiserver::ServerOptions{}.api_port;
+  std::vector<api::Kind> kinds = features_.kinds;
+  if (!options_.api_only) {
+    kinds.push_back(api::node_metrics_kind());
+    kinds.push_back(api::pod_metrics_kind());
+    for (auto& [name, schema] : api::metrics_schemas()) registry_.add(name, std::move(schema));
+  }
   server_ = std::make_unique<apiserver::Server>(
-      *store_, features_.kinds, registry_, clock_, entropy.seed(),
+      *store_, std::move(kinds), registry_, clock_, entropy.seed(),
       apiserver::ServerOptions{
           .version = kVersion,
           .auth = {.admin_token = credentials_.token, .local_trust = options_.local_trust},
@@ -228,10 +240,11 @@ void Platform::start_control() {
     }
     control_->add(storage::make({.folder = volumes_folder()}));
     control_->add(scheduler::make_scheduler());
-    // One that a user changed stays as it is.
-    const auto made = control_client_->write(storage::default_class());
-    if (!made && made.error().code != Code::kAlreadyExists) {
-      log_line("there is no default storage class: " + made.error().message);
+    // What a user changed stays as it is.
+    for (const client::Write& write : {storage::default_class(), metrics_reader()}) {
+      const auto made = control_client_->write(write);
+      if (made || made.error().code == Code::kAlreadyExists) continue;
+      log_line(fmt::format("there is no {}: {}", write.resource.kind, made.error().message));
     }
   }
   garbage_watch_ = store_->subscribe_all(store::Horizon::kCommitted, [this] {
@@ -334,6 +347,7 @@ void Platform::start_node() {
         return agent_->running(pod, container, attempt);
       });
   server_->set_pod_streams(pod_streams_.get());
+  server_->set_usage([this] { return agent_->usage(); });
 }
 
 Result<void> Platform::listen() {

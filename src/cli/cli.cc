@@ -72,6 +72,7 @@ int run(int argc, char** argv, const Hooks& hooks) {
   add_exec(app, context, exit_code);
   add_cp(app, context, exit_code);
   add_port_forward(app, context, exit_code);
+  add_top(app, context, exit_code);
   add_wait(app, context, exit_code);
   add_rollout(app, context, exit_code);
   add_why(app, context, exit_code);

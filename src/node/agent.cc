@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "node/agent_impl.h"
+#include "node/usage/readings.h"
 
 namespace skiff::node {
 namespace {
@@ -70,12 +73,15 @@ bool Agent::running(std::string_view pod_uid, std::string_view container, int at
   return impl_->running(pod_uid, container, attempt);
 }
 
+apiserver::Usage Agent::usage() const { return impl_->usage(); }
+
 Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& clock,
                   AgentOptions options)
     : client_(client),
       runtime_(runtime),
       clock_(clock),
       options_(std::move(options)),
+      meter_(runtime, clock, options_.node_name, [] { return read_machine_usage(); }),
       pods_mirror_(client, pods_resource(), [this] { poll_soon(); }),
       services_mirror_(client, services_resource(), [this] { poll_soon(); }),
       slices_mirror_(client, slices_resource(), [this] { poll_soon(); }),
@@ -141,8 +147,9 @@ bool Agent::Impl::running(std::string_view pod_uid, std::string_view container, 
   if (!begun_ || unseen_.contains(pod_uid)) return true;
   const auto pod = running_.find(pod_uid);
   if (pod == running_.end()) return false;
-  const auto run = pod->second.find(container);
-  return run != pod->second.end() && run->second == attempt;
+  return std::ranges::any_of(pod->second.runs, [&](const RunningPod::Run& run) {
+    return run.container == container && run.attempt == attempt;
+  });
 }
 
 // Work holds no reference to the agent: what is still queued when it goes must not keep it.
@@ -171,6 +178,7 @@ void Agent::Impl::begin() {
   heartbeat();
   post_after(kResync, [](Impl& agent) { agent.resync(); });
   post_after(options_.volumes_every, [](Impl& agent) { agent.check_volumes(); });
+  measure();
   poll_all();
 }
 

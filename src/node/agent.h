@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apiserver/usage_source.h"
 #include "client/client.h"
 #include "env/env.h"
 #include "image/images.h"
@@ -63,6 +64,8 @@ class Agent {
   std::shared_ptr<const DnsRecords> dns_records() const;
   // Whether this run of a container may still write to its log. From any thread.
   bool running(std::string_view pod_uid, std::string_view container, int attempt) const;
+  // What this node and its running containers use. From any thread.
+  apiserver::Usage usage() const;
 
  private:
   class Impl;

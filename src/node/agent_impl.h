@@ -24,6 +24,7 @@
 #include "node/pod_events.h"
 #include "node/pod_plan.h"
 #include "node/token_cache.h"
+#include "node/usage/meter.h"
 
 namespace skiff::node {
 
@@ -41,6 +42,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void stop();
   std::shared_ptr<const DnsRecords> dns_records() const;
   bool running(std::string_view pod_uid, std::string_view container, int attempt) const;
+  apiserver::Usage usage();
 
  private:
   // One pod, by uid. Kept from the moment the API or the runtime tells of it until neither does.
@@ -140,6 +142,10 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void probed(const std::string& uid, const std::string& container, ProbeKind kind, int attempt,
               Time began, const ProbeAnswer& answer);
 
+  // agent_usage.cc
+  void measure();                                // and again, every few seconds
+  std::vector<RunningPod> running_pods() const;  // from any thread
+
   // agent_hooks.cc
   void begin_hook(Pod& pod, const PodActions::Hook& hook);
   void hooked(const std::string& uid, const PodActions::Hook& hook, bool well);
@@ -157,6 +163,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Crew hookers_{64};  // hooks may take minutes: probes do not wait behind them
   Crew pullers_{4};
   Crew sweepers_{1};
+  Meter meter_;
   std::thread thread_ = {};
   std::vector<std::thread> workers_ = {};
   std::atomic_bool poll_posted_ = false;  // outlives the mirrors, whose watches set it
@@ -188,7 +195,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   // Written by the agent's thread, read by any: runs under way by pod, for who follows a log, and
   // what DNS answers from.
   mutable std::mutex shared_mutex_;
-  std::map<std::string, std::map<std::string, int, std::less<>>, std::less<>> running_ = {};
+  std::map<std::string, RunningPod, std::less<>> running_ = {};
   bool begun_ = false;                              // the pods of an earlier life are known
   std::set<std::string, std::less<>> unseen_ = {};  // of them those not yet looked at
   std::shared_ptr<const DnsRecords> records_;

@@ -478,19 +478,25 @@ void Agent::Impl::send_signals(Pod& pod, std::vector<PodActions::Signal> signals
 }
 
 void Agent::Impl::publish_running(const std::string& uid) {
-  std::map<std::string, int, std::less<>> runs;
+  RunningPod running{.uid = uid};
   const auto found = pods_.find(uid);
   if (found != pods_.end() && found->second.sandbox && found->second.sandbox->alive) {
+    running.ns = found->second.sandbox->pod_ns;
+    running.name = found->second.sandbox->pod_name;
     for (const ContainerRecord& record : found->second.sandbox->containers) {
-      if (record.state == ContainerState::kRunning) runs[record.name] = record.attempt;
+      if (record.state != ContainerState::kRunning) continue;
+      running.runs.push_back({.container = record.name,
+                              .attempt = record.attempt,
+                              .pid = record.pid,
+                              .started_at = record.started_at});
     }
   }
   const std::lock_guard lock(shared_mutex_);
   if (found == pods_.end() || found->second.known) unseen_.erase(uid);
-  if (runs.empty()) {
+  if (running.runs.empty()) {
     running_.erase(uid);
   } else {
-    running_[uid] = std::move(runs);
+    running_[uid] = std::move(running);
   }
 }
 

@@ -216,6 +216,23 @@ Result<SandboxRecord> FakeRuntime::inspect(std::string_view pod_uid) {
   return found->second->record;
 }
 
+std::vector<std::optional<Reading>> FakeRuntime::measure(
+    const std::vector<MeasureTarget>& containers) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::optional<Reading>> out;
+  for (const MeasureTarget& one : containers) {
+    std::optional<Reading>& reading = out.emplace_back();
+    const auto pod = pods_.find(one.pod_uid);
+    if (pod == pods_.end()) continue;
+    for (const ContainerRecord& record : pod->second->record.containers) {
+      if (record.name != one.container || record.state != ContainerState::kRunning) continue;
+      const std::chrono::nanoseconds ran = clock_.now() - record.started_at;
+      reading = {.cpu_ns = ran.count() / 2, .memory_bytes = 10'000'000};
+    }
+  }
+  return out;
+}
+
 Result<void> FakeRuntime::stop_sandbox(std::string_view pod_uid) {
   const std::lock_guard lock(mutex_);
   const auto found = pods_.find(pod_uid);

@@ -99,6 +99,18 @@ struct SandboxRecord {
   std::vector<ContainerRecord> containers = {};
 };
 
+// A container that runs, to be measured.
+struct MeasureTarget {
+  std::string pod_uid = {};
+  std::string container = {};
+  int pid = 0;  // of its record
+};
+
+struct Reading {
+  std::int64_t cpu_ns = 0;        // used since it began
+  std::int64_t memory_bytes = 0;  // the working set: what the kernel could not take back at once
+};
+
 // A program to run beside a container's own: in its namespaces, control group and files. What is
 // not given is as the container has it.
 struct ExecSpec {
@@ -132,7 +144,7 @@ class Runtime {
 
   // Every call may block for milliseconds and may be made from any thread, for different pods at
   // the same time. Calls for one pod come one after another, but for exec(),
-  // attach(), open_socket() and lead_services().
+  // attach(), open_socket(), lead_services() and measure().
 
   // Makes the sandbox or finds the living one; the answer has its address.
   virtual Result<SandboxRecord> start_sandbox(const SandboxSpec& spec) = 0;
@@ -154,6 +166,9 @@ class Runtime {
   // error where this runtime has no network of its own.
   virtual Result<void> lead_services(const std::vector<ServicePort>& ports) = 0;
   virtual Result<SandboxRecord> inspect(std::string_view pod_uid) = 0;
+  // One answer for each; nothing for what has ended or cannot be measured. Beside any other call.
+  virtual std::vector<std::optional<Reading>> measure(
+      const std::vector<MeasureTarget>& containers) = 0;
   // Kills what is left and removes everything but the log files.
   virtual Result<void> stop_sandbox(std::string_view pod_uid) = 0;
   // Removes the pod's folder, logs included.

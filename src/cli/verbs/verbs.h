@@ -34,6 +34,7 @@ void add_run(CLI::App& app, Context& context, int& exit_code);
 void add_exec(CLI::App& app, Context& context, int& exit_code);  // exec, attach
 void add_cp(CLI::App& app, Context& context, int& exit_code);
 void add_port_forward(CLI::App& app, Context& context, int& exit_code);
+void add_top(CLI::App& app, Context& context, int& exit_code);
 void add_why(CLI::App& app, Context& context, int& exit_code);
 void add_image(CLI::App& app, Context& context, int& exit_code);
 // The verbs of `skiff image` about the store.

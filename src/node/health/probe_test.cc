@@ -12,6 +12,7 @@
 
 #include "node/health/crew.h"
 #include "node/health/hook.h"
+#include "node/testing/no_runtime.h"
 
 namespace skiff::node {
 namespace {
@@ -19,30 +20,6 @@ namespace {
 using std::chrono::milliseconds;
 
 json::value parse(const std::string& text) { return *json::parse(text); }
-
-// Never asked by these probes.
-class NoRuntime final : public Runtime {
- public:
-  Result<SandboxRecord> start_sandbox(const SandboxSpec&) override { return no(); }
-  Result<void> start_container(std::string_view, const ContainerSpec&) override { return no(); }
-  Result<void> signal(std::string_view, std::string_view, int) override { return no(); }
-  Result<std::unique_ptr<ExecSession>> exec(std::string_view, const ExecSpec&) override {
-    return no();
-  }
-  Result<int> attach(std::string_view, std::string_view, bool, int, int) override { return no(); }
-  Result<int> open_socket(std::string_view) override { return no(); }
-  Result<void> lead_services(const std::vector<ServicePort>&) override { return no(); }
-  Result<SandboxRecord> inspect(std::string_view) override { return no(); }
-  Result<void> stop_sandbox(std::string_view) override { return no(); }
-  Result<void> remove_sandbox(std::string_view) override { return no(); }
-  std::vector<std::string> list() override { return {}; }
-  Result<std::string> pod_folder(std::string_view) override { return no(); }
-  std::string log_path(std::string_view, std::string_view, int) const override { return ""; }
-  void on_change(std::function<void(std::string)>) override {}
-
- private:
-  static std::unexpected<Error> no() { return fail(Code::kInternal, "no runtime"); }
-};
 
 // Answers every connection with the same text, and keeps what it was asked.
 class Server {

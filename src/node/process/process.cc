@@ -17,6 +17,7 @@
 #include "node/process/shim_link.h"
 #include "node/shim/files.h"
 #include "node/shim/wire.h"
+#include "node/usage/readings.h"
 
 namespace skiff::node {
 namespace {
@@ -84,6 +85,8 @@ class ProcessRuntime : public Runtime {
   Result<int> open_socket(std::string_view pod_uid) override;
   Result<void> lead_services(const std::vector<ServicePort>& ports) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
+  std::vector<std::optional<Reading>> measure(
+      const std::vector<MeasureTarget>& containers) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;
   std::vector<std::string> list() override;
@@ -100,6 +103,7 @@ class ProcessRuntime : public Runtime {
   void adopt();
   void set_up_network();
   void tell(std::string sentence) const;
+  std::string group_of(std::string_view pod_uid) const;
   SandboxFile plan(const SandboxSpec& spec) const;
   Result<std::string> take_address(const SandboxFile& file);
   void release_address(const std::string& ip);
@@ -198,10 +202,14 @@ Result<std::optional<SandboxFile>> ProcessRuntime::read_sandbox(std::string_view
   return std::move(*file);
 }
 
+std::string ProcessRuntime::group_of(std::string_view pod_uid) const {
+  return fmt::format("{}/pod{}", cgroup_, pod_uid);
+}
+
 SandboxFile ProcessRuntime::plan(const SandboxSpec& spec) const {
   SandboxFile file{.spec = spec, .boot = boot_, .privileged = privileged_};
   file.own_network = network_.has_value() && !spec.host_network;
-  if (cgroups_.usable()) file.cgroup = fmt::format("{}/pod{}", cgroup_, spec.pod_uid);
+  if (cgroups_.usable()) file.cgroup = group_of(spec.pod_uid);
   return file;
 }
 
@@ -328,6 +336,20 @@ Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {
   if (!record.alive && !file->stopped) record_loss(pod_uid);
   record.containers = read_records(folder);
   return record;
+}
+
+std::vector<std::optional<Reading>> ProcessRuntime::measure(
+    const std::vector<MeasureTarget>& containers) {
+  if (!cgroups_.usable()) {
+    std::vector<int> pids;
+    for (const MeasureTarget& one : containers) pids.push_back(one.pid);
+    return read_trees(pids);
+  }
+  std::vector<std::optional<Reading>> out;
+  for (const MeasureTarget& one : containers) {
+    out.push_back(read_group(cgroups_, fmt::format("{}/{}", group_of(one.pod_uid), one.container)));
+  }
+  return out;
 }
 
 void ProcessRuntime::record_loss(std::string_view pod_uid) {

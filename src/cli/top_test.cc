@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include "cli/top_text.h"
+
+namespace skiff::cli {
+namespace {
+
+Object object(std::string_view text) {
+  auto parsed = json::parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return std::make_shared<const json::value>(*parsed);
+}
+
+const std::vector<Object>& pods() {
+  static const std::vector<Object> kPods = {
+      object(R"({"metadata":{"name":"web","namespace":"team"},"containers":[
+        {"name":"app","usage":{"cpu":"1500000n","memory":"2048Ki"}},
+        {"name":"log","usage":{"cpu":"250m","memory":"1Mi"}}]})"),
+      object(R"({"metadata":{"name":"db","namespace":"default"},"containers":[
+        {"name":"db","usage":{"cpu":"1","memory":"100Ki"}}]})")};
+  return kPods;
+}
+
+TEST(TopPods, AddsUpContainersAndRoundsAsKubectlDoes) {
+  EXPECT_EQ(top_pods(pods(), {}), R"(NAME   CPU(cores)   MEMORY(bytes)
+db     1000m        0Mi
+web    252m         3Mi
+)");
+}
+
+TEST(TopPods, ShowsNamespacesAndContainers) {
+  EXPECT_EQ(top_pods(pods(), {.containers = true, .with_namespace = true}),
+            R"(NAMESPACE   POD   NAME   CPU(cores)   MEMORY(bytes)
+default     db    db     1000m        0Mi
+team        web   app    2m           2Mi
+team        web   log    250m         1Mi
+)");
+}
+
+TEST(TopPods, TheLargestComesFirst) {
+  EXPECT_EQ(top_pods(pods(), {.sort_by = "memory", .with_header = false}),
+            "web   252m    3Mi\ndb    1000m   0Mi\n");
+  EXPECT_EQ(top_pods(pods(), {.sort_by = "cpu", .with_header = false}),
+            "db    1000m   0Mi\nweb   252m    3Mi\n");
+}
+
+TEST(TopNodes, SharesAreOfWhatIsAllocatable) {
+  const std::vector<Object> metrics = {
+      object(R"({"metadata":{"name":"b"},"usage":{"cpu":"500000000n","memory":"1048576Ki"}})"),
+      object(R"({"metadata":{"name":"c"},"usage":{"cpu":"1m","memory":"1Mi"}})")};
+  const std::vector<Object> nodes = {
+      object(R"({"metadata":{"name":"a"},"status":{}})"),
+      object(R"({"metadata":{"name":"b"},"status":{"allocatable":{"cpu":"4","memory":"4Gi"}}})")};
+  EXPECT_EQ(top_nodes(metrics, nodes, {.sort_by = "cpu"}),
+            R"(NAME   CPU(cores)   CPU(%)      MEMORY(bytes)   MEMORY(%)
+b      500m         12%         1024Mi          25%
+c      1m           <unknown>   1Mi             <unknown>
+a      <unknown>    <unknown>   <unknown>       <unknown>
+)");
+}
+
+}  // namespace
+}  // namespace skiff::cli

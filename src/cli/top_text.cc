@@ -1,0 +1,129 @@
+#include "cli/top_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "api/meta.h"
+#include "base/quantity.h"
+#include "cli/printer.h"
+
+namespace skiff::cli {
+namespace {
+
+constexpr std::int64_t kMi = 1024 * 1024;
+
+struct Amounts {
+  Quantity cpu = {};
+  Quantity memory = {};
+};
+
+struct Line {
+  std::vector<std::string> names = {};
+  Amounts used = {};
+  bool measured = true;
+  Amounts of = {};  // what it could use at most; zero: not known
+};
+
+Quantity amount(const json::value& object, std::string_view place, std::string_view resource) {
+  const json::value* found = json::find(object, {place, resource});
+  return found == nullptr ? Quantity() : Quantity::from_json(*found).value_or(Quantity());
+}
+
+Amounts usage_of(const json::value& object) {
+  return {.cpu = amount(object, "usage", "cpu"), .memory = amount(object, "usage", "memory")};
+}
+
+void order(std::vector<Line>& lines, const std::string& by) {
+  std::ranges::sort(lines, [&](const Line& a, const Line& b) {
+    if (by == "cpu" && a.used.cpu != b.used.cpu) return a.used.cpu > b.used.cpu;
+    if (by == "memory" && a.used.memory != b.used.memory) return a.used.memory > b.used.memory;
+    return a.names < b.names;
+  });
+}
+
+std::string cpu_text(const Amounts& used) { return fmt::format("{}m", used.cpu.milli()); }
+std::string memory_text(const Amounts& used) {
+  return fmt::format("{}Mi", used.memory.value() / kMi);
+}
+
+std::string share(std::int64_t used, std::int64_t of) {
+  return of > 0 ? fmt::format("{}%", used * 100 / of) : "<unknown>";
+}
+
+}  // namespace
+
+std::string top_pods(const std::vector<Object>& pods, const TopForm& form) {
+  std::vector<Line> lines;
+  for (const Object& pod : pods) {
+    Line whole;
+    if (form.with_namespace) whole.names.emplace_back(api::ns(*pod));
+    whole.names.emplace_back(api::name(*pod));
+    for (const json::value& container : json::get_array(*pod, {"containers"})) {
+      const Amounts used = usage_of(container);
+      if (form.containers) {
+        Line line{.names = whole.names, .used = used};
+        line.names.emplace_back(json::get_string(container, {"name"}));
+        lines.push_back(std::move(line));
+      }
+      whole.used.cpu += used.cpu;
+      whole.used.memory += used.memory;
+    }
+    if (!form.containers) lines.push_back(std::move(whole));
+  }
+  order(lines, form.sort_by);
+  std::vector<std::vector<std::string>> rows;
+  if (form.with_header) {
+    std::vector<std::string>& header = rows.emplace_back();
+    if (form.with_namespace) header.emplace_back("NAMESPACE");
+    header.emplace_back(form.containers ? "POD" : "NAME");
+    if (form.containers) header.emplace_back("NAME");
+    header.insert(header.end(), {"CPU(cores)", "MEMORY(bytes)"});
+  }
+  for (const Line& line : lines) {
+    std::vector<std::string>& row = rows.emplace_back(line.names);
+    row.insert(row.end(), {cpu_text(line.used), memory_text(line.used)});
+  }
+  return columns(rows);
+}
+
+std::string top_nodes(const std::vector<Object>& metrics, const std::vector<Object>& nodes,
+                      const TopForm& form) {
+  std::map<std::string, Line> by_name;
+  for (const Object& node : nodes) {
+    const std::string name(api::name(*node));
+    by_name[name] = {.names = {name}, .measured = false};
+    const json::value* status = json::find(*node, {"status"});
+    if (status == nullptr) continue;
+    by_name[name].of = {.cpu = amount(*status, "allocatable", "cpu"),
+                        .memory = amount(*status, "allocatable", "memory")};
+  }
+  for (const Object& one : metrics) {
+    const std::string name(api::name(*one));
+    Line& line = by_name[name];
+    line.names = {name};
+    line.used = usage_of(*one);
+    line.measured = true;
+  }
+  std::vector<Line> lines;
+  for (auto& [name, line] : by_name) lines.push_back(std::move(line));
+  order(lines, form.sort_by);
+  std::vector<std::vector<std::string>> rows;
+  if (form.with_header) {
+    rows.push_back({"NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"});
+  }
+  for (const Line& line : lines) {
+    std::vector<std::string>& row = rows.emplace_back(line.names);
+    if (line.measured) {
+      row.insert(row.end(),
+                 {cpu_text(line.used), share(line.used.cpu.milli(), line.of.cpu.milli()),
+                  memory_text(line.used), share(line.used.memory.value(), line.of.memory.value())});
+    } else {
+      row.insert(row.end(), 4, "<unknown>");
+    }
+  }
+  return columns(rows);
+}
+
+}  // namespace skiff::cli

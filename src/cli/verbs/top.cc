@@ -1,0 +1,142 @@
+// skiff top: what pods and nodes use now; --watch shows it again and again.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "api/metrics/metrics.h"
+#include "cli/top_text.h"
+#include "cli/verbs/verbs.h"
+
+namespace skiff::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kClear = "\033[H\033[2J";
+
+struct Options {
+  std::string name = {};
+  TopForm form = {};
+  bool watch = false;
+  double seconds = 2;
+};
+
+// The real reason where the API itself is absent, which says nothing to a newcomer.
+Error without_api(Error error, const Options& options) {
+  const bool absent =
+      error.code == Code::kNotFound &&
+      error.message.find("could not find the requested resource") != std::string::npos;
+  const bool page = error.code == Code::kNotFound &&
+                    error.message.find("404 page not found") != std::string::npos;
+  if (error.code == Code::kServiceUnavailable || absent || page) {
+    error.message = "this server does not measure what is used (metrics.k8s.io): " + error.message +
+                    "; a cluster needs metrics-server for it, and Skiff a node of its own";
+  } else if (error.code == Code::kNotFound && !options.name.empty() &&
+             error.message.find("metrics.k8s.io") != std::string::npos) {
+    error.message += " (it has not been measured yet, or nothing of it runs)";
+  }
+  return error;
+}
+
+Result<std::vector<Object>> read_usage(Context& context, Connection& server,
+                                       const api::Resource& what, const Options& options) {
+  const bool every = context.globals.all_namespaces || !what.namespaced;
+  const std::string ns = every ? "" : context.ns();
+  if (!options.name.empty()) {
+    auto one = server.client().get(what, what.namespaced ? context.ns() : "", options.name);
+    if (!one) return std::unexpected(without_api(std::move(one).error(), options));
+    return std::vector<Object>{std::make_shared<const json::value>(std::move(*one))};
+  }
+  auto list = server.client().list(what, ns,
+                                   {.label_selector = context.globals.selector,
+                                    .field_selector = context.globals.field_selector});
+  if (!list) return std::unexpected(without_api(std::move(list).error(), options));
+  return std::move(list->items);
+}
+
+Result<std::string> pods_text(Context& context, Connection& server, const Options& options) {
+  SKIFF_ASSIGN(const std::vector<Object> pods,
+               read_usage(context, server, api::pod_metrics_kind().resource, options));
+  if (pods.empty()) {
+    return fmt::format("No pods are measured{}: none runs, or they began a moment ago.\n",
+                       context.globals.all_namespaces ? "" : " in namespace " + context.ns());
+  }
+  TopForm form = options.form;
+  form.with_namespace = context.globals.all_namespaces;
+  return top_pods(pods, form);
+}
+
+Result<std::string> nodes_text(Context& context, Connection& server, const Options& options) {
+  SKIFF_ASSIGN(const std::vector<Object> metrics,
+               read_usage(context, server, api::node_metrics_kind().resource, options));
+  const api::Resource resource{
+      .group = "", .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
+  SKIFF_ASSIGN(
+      client::List nodes,
+      server.client().list(
+          resource, "",
+          {.label_selector = context.globals.selector,
+           .field_selector = options.name.empty() ? "" : "metadata.name=" + options.name}));
+  return top_nodes(metrics, nodes.items, options.form);
+}
+
+using Make = Result<std::string> (*)(Context&, Connection&, const Options&);
+
+Result<void> show(Context& context, const Options& options, Make make) {
+  SKIFF_ASSIGN(Connection * server, context.connect());
+  while (true) {
+    SKIFF_ASSIGN(const std::string text, make(context, *server, options));
+    // Where it goes to a file or another program, one picture follows the other.
+    if (options.watch && context.globals.colour) fmt::print("{}", kClear);
+    fmt::print("{}", text);
+    if (std::fflush(stdout) != 0 || !options.watch) return {};
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds));
+  }
+}
+
+void add(CLI::App& top, Context& context, int& exit_code, const char* names, const char* help,
+         bool pods, Make make) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = top.add_subcommand(names, help);
+  verb->add_option("name", options->name, "Only this one");
+  verb->add_option("-l,--selector", context.globals.selector, "Label selector: a=b,c!=d");
+  verb->add_option("--sort-by", options->form.sort_by, "cpu or memory, largest first")
+      ->check(CLI::IsMember({"cpu", "memory"}));
+  verb->add_flag("--no-headers{false}", options->form.with_header, "Lines only");
+  verb->add_flag("-w,--watch", options->watch, "Show it again and again");
+  verb->add_option("--interval", options->seconds, "Seconds between two looks")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  if (pods) {
+    verb->alias("pod")->alias("po");
+    verb->add_option("--field-selector", context.globals.field_selector, "metadata.name=x");
+    verb->add_flag("-A,--all-namespaces", context.globals.all_namespaces, "All namespaces");
+    verb->add_flag("--containers", options->form.containers, "Each container by itself");
+  } else {
+    verb->alias("node")->alias("no");
+  }
+  verb->callback([options, &context, &exit_code, make] {
+    if (auto done = show(context, *options, make); !done) exit_code = report(done.error());
+  });
+}
+
+}  // namespace
+
+void add_top(CLI::App& app, Context& context, int& exit_code) {
+  CLI::App* top = app.add_subcommand("top", "Show how much CPU and memory pods and nodes use");
+  top->require_subcommand(1);
+  top->footer(R"help(
+Examples:
+  skiff top pods -A --sort-by memory
+  skiff top pods web-0 --containers
+  skiff top pods -l app=web --watch
+  skiff top nodes
+)help");
+  add(*top, context, exit_code, "pods", "What pods use", true, pods_text);
+  add(*top, context, exit_code, "nodes", "What nodes use", false, nodes_text);
+}
+
+}  // namespace skiff::cli

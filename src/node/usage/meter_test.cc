@@ -1,0 +1,110 @@
+#include "node/usage/meter.h"
+
+#include <gtest/gtest.h>
+
+#include "env/sim/clock.h"
+#include "node/testing/no_runtime.h"
+
+namespace skiff::node {
+namespace {
+
+using std::chrono::seconds;
+
+// Counts how often it is asked, and tells what the test says.
+class Scripted final : public NoRuntime {
+ public:
+  std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>& targets) override {
+    ++asked;
+    std::vector<std::optional<Reading>> out;
+    for (const MeasureTarget& target : targets) {
+      const auto found = readings.find(target.pod_uid + "/" + target.container);
+      out.push_back(found == readings.end() ? std::nullopt : std::optional(found->second));
+    }
+    return out;
+  }
+  std::map<std::string, Reading> readings = {};
+  int asked = 0;
+};
+
+class MeterTest : public testing::Test {
+ protected:
+  RunningPod pod(const std::string& uid, std::vector<std::string> containers) const {
+    RunningPod out{.uid = uid, .ns = "default", .name = "pod-" + uid};
+    for (std::string& name : containers) {
+      out.runs.push_back({.container = name, .pid = 5, .started_at = clock_.now() - seconds(3600)});
+    }
+    return out;
+  }
+
+  env::sim::Clock clock_;
+  Scripted runtime_;
+  std::optional<Reading> machine_ = Reading{};
+  Meter meter_{runtime_, clock_, "n1", [this] { return machine_; }};
+};
+
+TEST_F(MeterTest, WithoutPodsOnlyTheMachineIsRead) {
+  meter_.sample({});
+  clock_.advance(seconds(10));
+  machine_ = Reading{.cpu_ns = 5'000'000'000, .memory_bytes = 42};
+  const apiserver::Usage usage = meter_.usage({});
+  EXPECT_EQ(runtime_.asked, 0);
+  ASSERT_EQ(usage.nodes.size(), 1u);
+  EXPECT_EQ(usage.nodes[0].name, "n1");
+  EXPECT_EQ(usage.nodes[0].used.cpu_nano, 500'000'000);
+  EXPECT_EQ(usage.nodes[0].used.memory_bytes, 42);
+  EXPECT_EQ(usage.nodes[0].measured.window, seconds(10));
+  EXPECT_TRUE(usage.pods.empty());
+}
+
+TEST_F(MeterTest, APodIsToldWhenAllItsContainersAreMeasured) {
+  const std::vector<RunningPod> running = {pod("a", {"one", "two"}), pod("b", {"one"})};
+  runtime_.readings = {{"a/one", {}}, {"b/one", {}}};
+  meter_.sample(running);
+  clock_.advance(seconds(10));
+  runtime_.readings = {{"a/one", {}}, {"a/two", {}}, {"b/one", {.cpu_ns = 1'000'000'000}}};
+  auto usage = meter_.usage(running);
+  ASSERT_EQ(usage.pods.size(), 1u) << "a second container of the first is known for a moment only";
+  EXPECT_EQ(usage.pods[0].name, "pod-b");
+  EXPECT_EQ(usage.pods[0].containers[0].used.cpu_nano, 100'000'000);
+  EXPECT_EQ(usage.pods[0].measured.at, clock_.now());
+  clock_.advance(seconds(10));
+  usage = meter_.usage(running);
+  ASSERT_EQ(usage.pods.size(), 2u);
+  EXPECT_EQ(usage.pods[0].containers.size(), 2u);
+}
+
+TEST_F(MeterTest, WhoAsksOftenIsAnsweredFromTheBook) {
+  const std::vector<RunningPod> running = {pod("a", {"one"})};
+  runtime_.readings = {{"a/one", {}}};
+  for (int i = 0; i < 10; ++i) meter_.usage(running);
+  EXPECT_EQ(runtime_.asked, 1);
+  clock_.advance(seconds(1));
+  meter_.usage(running);
+  EXPECT_EQ(runtime_.asked, 2);
+}
+
+TEST_F(MeterTest, AnotherRunOfAContainerIsAnotherThing) {
+  std::vector<RunningPod> running = {pod("a", {"one"})};
+  runtime_.readings = {{"a/one", {.cpu_ns = 90'000'000'000}}};
+  meter_.sample(running);
+  clock_.advance(seconds(10));
+  running[0].runs[0].attempt = 1;
+  running[0].runs[0].started_at = clock_.now() - seconds(2);
+  runtime_.readings = {{"a/one", {.cpu_ns = 1'000'000'000}}};
+  const auto usage = meter_.usage(running);
+  ASSERT_EQ(usage.pods.size(), 1u);
+  EXPECT_EQ(usage.pods[0].containers[0].used.cpu_nano, 500'000'000);
+  EXPECT_EQ(usage.pods[0].measured.window, seconds(2));
+}
+
+TEST_F(MeterTest, APodThatHasEndedIsNotTold) {
+  const std::vector<RunningPod> running = {pod("a", {"one"})};
+  runtime_.readings = {{"a/one", {}}};
+  meter_.sample(running);
+  clock_.advance(seconds(10));
+  ASSERT_EQ(meter_.usage(running).pods.size(), 1u);
+  EXPECT_TRUE(meter_.usage({}).pods.empty());
+}
+
+}  // namespace
+}  // namespace skiff::node
