@@ -1,110 +1,23 @@
 // make bench: the figures of docs/benchmarks.md, each beside what it depends on.
 //
 // Starts its own Skiff on loopback with a fresh data folder, and stops it again.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/json.h"
 #include "bench/load.h"
-
-extern char** environ;
+#include "bench/pods.h"
+#include "bench/report.h"
+#include "bench/server.h"
 
 namespace skiff::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
-
-constexpr std::uint16_t kHttp = 17420;
-constexpr std::uint16_t kHttps = 17443;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-class Server {
- public:
-  Server(std::string binary, std::string data)
-      : binary_(std::move(binary)), data_(std::move(data)) {}
-  ~Server() { stop(); }
-
-  // Milliseconds from exec to the first /readyz that says ok.
-  double start() {
-    const std::string https = fmt::format("127.0.0.1:{}", kHttps),
-                      http = fmt::format("127.0.0.1:{}", kHttp);
-    std::vector<std::string> words = {binary_, "up",     "--data", data_,          "--https",
-                                      https,   "--http", http,     "--images=host"};
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 2, (data_ + ".log").c_str(),
-                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
-    const auto begin = Clock::now();
-    if (posix_spawn(&pid_, binary_.c_str(), &files, nullptr, argv.data(), environ) != 0)
-      std::exit(1);
-    posix_spawn_file_actions_destroy(&files);
-    while (!listening(kHttp)) {
-      if (ms_since(begin) > 20'000) {
-        fmt::print(stderr, "bench: Skiff does not start; see {}.log\n", data_);
-        std::exit(1);
-      }
-      std::this_thread::sleep_for(200us);
-    }
-    Connection connection(kHttp);
-    while (connection.request("GET", "/readyz").status != 200) std::this_thread::sleep_for(200us);
-    return ms_since(begin);
-  }
-
-  void stop() {
-    if (pid_ == 0) return;
-    Connection connection(kHttp);
-    connection.request("POST", "/skiff/v1/stop", "{}");
-    waitpid(pid_, nullptr, 0);
-    pid_ = 0;
-  }
-
-  int pid() const { return pid_; }
-
- private:
-  std::string binary_, data_;
-  pid_t pid_ = 0;
-};
-
-struct Row {
-  std::string what;
-  std::string figure;
-  std::string goal;
-  bool met = true;
-};
-
-std::vector<Row> rows;
-
-void add(std::string what, std::string figure, std::string goal = "", bool met = true) {
-  fmt::print("{:<58} {:>16}   {}\n", what, figure,
-             goal.empty() ? "" : goal + (met ? "" : "  MISSED"));
-  std::fflush(stdout);
-  rows.push_back({std::move(what), std::move(figure), std::move(goal), met});
-}
 
 void start_and_idle(const std::string& binary, const std::string& data) {
   std::vector<double> fresh, again;
@@ -179,25 +92,6 @@ bool wait_count(Connection& c, const std::string& target, std::string_view wante
   return true;
 }
 
-void pods(std::size_t n) {
-  Connection c(kHttp);
-  c.request("POST", "/api/v1/namespaces", R"({"metadata":{"name":"pods"}})");
-  const auto start = Clock::now();
-  for (std::size_t i = 0; i < n; ++i) {
-    c.request(
-        "POST", "/api/v1/namespaces/pods/pods",
-        fmt::format(
-            R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{}"}},"spec":{{"restartPolicy":)"
-            R"("Never","containers":[{{"name":"c","image":"x","command":["/bin/true"]}}]}}}})",
-            i));
-  }
-  const bool all = wait_count(c, "/api/v1/namespaces/pods/pods", R"("phase":"Succeeded")", n, 120);
-  const double seconds = ms_since(start) / 1000;
-  add(fmt::format("pods/s: {} pods of /bin/true, own namespaces, to Succeeded", n),
-      all ? fmt::format("{:.0f}/s", static_cast<double>(n) / seconds) : "not all ended", "50/s",
-      all && static_cast<double>(n) / seconds >= 50);
-}
-
 void jobs(std::size_t n) {
   Connection c(kHttp);
   c.request("POST", "/api/v1/namespaces", R"({"metadata":{"name":"jobs"}})");
@@ -224,29 +118,30 @@ void jobs(std::size_t n) {
       ended ? fmt::format("{:.2f} s", ms_since(start) / 1000) : "not all", "", ended);
 }
 
-void write_json(const std::string& path) {
-  json::array out;
-  for (const Row& row : rows) {
-    out.push_back(json::object{
-        {"what", row.what}, {"figure", row.figure}, {"goal", row.goal}, {"met", row.met}});
-  }
-  std::ofstream(path) << json::pretty(out) << "\n";
-}
-
-int run(const std::string& binary, const std::string& folder) {
-  std::filesystem::create_directories(folder);
-  const std::string data = folder + "/data";
-  const double sync = sync_ms(folder);
-  add("one write + fdatasync here (median of 51)", fmt::format("{:.2f} ms", sync));
-  start_and_idle(binary, data);
+void api_and_jobs(const std::string& binary, const std::string& data, double sync) {
   std::filesystem::remove_all(data);
   Server server(binary, data);
   server.start();
   creates(sync);
-  pods(500);
   jobs(100);
   add("memory after all this (RSS)", fmt::format("{:.1f} MB", rss_mb(server.pid())));
-  server.stop();
+}
+
+// `only`: the name of one part, for who works on it.
+int run(const std::string& binary, const std::string& folder, std::string_view only) {
+  std::filesystem::create_directories(folder);
+  adopt_orphans();
+  const auto wanted = [&](std::string_view part) { return only.empty() || only == part; };
+  const std::string data = folder + "/data";
+  const double sync = sync_ms(folder);
+  add("one write + fdatasync here (median of 51)", fmt::format("{:.2f} ms", sync));
+  const PodsBench pods{.binary = binary, .folder = folder, .sync_ms = sync};
+  if (wanted("start")) start_and_idle(binary, data);
+  if (wanted("api")) api_and_jobs(binary, data, sync);
+  if (wanted("floors")) process_floors(1000);
+  if (wanted("rates")) pod_rates(pods, 1000);
+  if (wanted("latency")) pod_latency(pods, 5, 10);
+  if (wanted("memory")) pod_memory(pods, 200);
   write_json(folder + "/bench.json");
   return 0;
 }
@@ -255,9 +150,11 @@ int run(const std::string& binary, const std::string& folder) {
 }  // namespace skiff::bench
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    fmt::print(stderr, "usage: skiff_bench SKIFF-BINARY WORK-FOLDER\n");
+  if (argc != 3 && argc != 4) {
+    fmt::print(
+        stderr,
+        "usage: skiff_bench SKIFF-BINARY WORK-FOLDER [start|api|floors|rates|latency|memory]\n");
     return 2;
   }
-  return skiff::bench::run(argv[1], argv[2]);
+  return skiff::bench::run(argv[1], argv[2], argc == 4 ? argv[3] : "");
 }
