@@ -139,7 +139,10 @@ int run(const std::string& binary, const std::string& folder, std::string_view o
   if (wanted("start")) start_and_idle(binary, data);
   if (wanted("api")) api_and_jobs(binary, data, sync);
   if (wanted("floors")) process_floors(1000);
-  if (wanted("rates")) pod_rates(pods, 1000);
+  if (wanted("rates")) pod_rates(pods, 1000, "");
+  for (const char* one : {"plain", "host", "own"}) {
+    if (only == one) pod_rates(pods, 1000, one);
+  }
   if (wanted("latency")) pod_latency(pods, 5, 10);
   if (wanted("memory")) pod_memory(pods, 200);
   write_json(folder + "/bench.json");
@@ -151,9 +154,9 @@ int run(const std::string& binary, const std::string& folder, std::string_view o
 
 int main(int argc, char** argv) {
   if (argc != 3 && argc != 4) {
-    fmt::print(
-        stderr,
-        "usage: skiff_bench SKIFF-BINARY WORK-FOLDER [start|api|floors|rates|latency|memory]\n");
+    fmt::print(stderr,
+               "usage: skiff_bench SKIFF-BINARY WORK-FOLDER "
+               "[start|api|floors|rates|plain|host|own|latency|memory]\n");
     return 2;
   }
   return skiff::bench::run(argv[1], argv[2], argc == 4 ? argv[3] : "");

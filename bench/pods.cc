@@ -229,14 +229,19 @@ void process_floors(int times) {
              CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS);
 }
 
-void pod_rates(const PodsBench& bench, int pods) {
+void pod_rates(const PodsBench& bench, int pods, std::string_view only) {
+  const auto wanted = [&](std::string_view part) { return only.empty() || only == part; };
   if (geteuid() != 0) {
     return show_rate(bench, Mode::kHostNetwork, pods, "plain processes (not root)", 100);
   }
   chmod(bench.folder.c_str(), 0711);
-  show_rate(bench, Mode::kUnprivileged, pods, "plain processes (Skiff not root)", 100);
-  show_rate(bench, Mode::kHostNetwork, pods, "hostNetwork, all other isolation", 0);
-  show_rate(bench, Mode::kOwnNetwork, pods, "own network namespaces", 50);
+  if (wanted("plain")) {
+    show_rate(bench, Mode::kUnprivileged, pods, "plain processes (Skiff not root)", 100);
+  }
+  if (wanted("host")) {
+    show_rate(bench, Mode::kHostNetwork, pods, "hostNetwork, all other isolation", 0);
+  }
+  if (wanted("own")) show_rate(bench, Mode::kOwnNetwork, pods, "own network namespaces", 50);
 }
 
 void pod_latency(const PodsBench& bench, int per_second, int seconds) {

@@ -14,6 +14,7 @@
 #include "node/net/addresses.h"
 #include "node/net/pod_network.h"
 #include "node/process/exec_link.h"
+#include "node/process/nursery.h"
 #include "node/process/shim_link.h"
 #include "node/shim/files.h"
 #include "node/shim/wire.h"
@@ -125,6 +126,7 @@ class ProcessRuntime : public Runtime {
   std::mutex services_mutex_ = {};  // one set of rules after another
   std::optional<AddressPool> pool_ = {};
   AddressPool loopback_{*parse_subnet(kLoopbackPods)};
+  Nursery nursery_;
   std::atomic<bool> told_mounts_ = false;
   std::mutex loss_mutex_;
   std::mutex changed_mutex_;
@@ -135,7 +137,8 @@ class ProcessRuntime : public Runtime {
 ProcessRuntime::ProcessRuntime(ProcessOptions options)
     : options_(std::move(options)),
       privileged_(options_.privileged && ::geteuid() == 0),
-      cgroup_(cgroup_name(options_)) {
+      cgroup_(cgroup_name(options_)),
+      nursery_(options_.skiff_binary, options_.pods_folder) {
   SKIFF_CHECK(options_.pods_folder.starts_with("/"), "the pods' folder must be absolute");
   (void)make_folders(options_.pods_folder);
   if (privileged_) {
@@ -264,7 +267,7 @@ Result<SandboxRecord> ProcessRuntime::start_sandbox(const SandboxSpec& spec) {
 
 Result<void> ProcessRuntime::launch(const SandboxFile& file, const std::string& folder) {
   SKIFF_TRY(replace_file(folder, "sandbox.json", json::serialize(to_json(file))));
-  SKIFF_TRY(spawn_shim(options_.skiff_binary, folder));
+  SKIFF_TRY(nursery_.start_shim(folder));
   SKIFF_TRY(join_network(file, folder));
   return watch_->add(file.spec.pod_uid, folder);
 }

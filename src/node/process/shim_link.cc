@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -20,14 +19,8 @@
 #include "base/strings.h"
 #include "node/shim/wire.h"
 
-extern char** environ;
-
 namespace skiff::node {
-namespace {
 
-constexpr int kShimStartMs = 30'000;
-
-// Up to the end of the text or `patience_ms` without a byte.
 Result<std::string> read_to_end(int fd, int patience_ms) {
   std::string text;
   char piece[4096];
@@ -41,53 +34,6 @@ Result<std::string> read_to_end(int fd, int patience_ms) {
     if (n <= 0) return text;
     text.append(piece, static_cast<std::size_t>(n));
   }
-}
-
-int spawn(const std::string& binary, const std::string& pod_folder, int output, pid_t& pid) {
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, output, 1);
-  ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  std::string words[] = {"skiff", "shim", pod_folder};
-  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  const int number = ::posix_spawn(&pid, binary.c_str(), &actions, &attributes, argv, environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return number;
-}
-
-}  // namespace
-
-Result<void> spawn_shim(const std::string& binary, const std::string& pod_folder) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return os_failure("cannot make a pipe");
-  const Fd read_end(ends[0]);
-  Fd write_end(ends[1]);
-  pid_t pid = 0;
-  if (const int number = spawn(binary, pod_folder, write_end.get(), pid); number != 0) {
-    return fail(Code::kInternal, fmt::format("cannot start {}: {}", binary, std::strerror(number)));
-  }
-  write_end.reset();
-  const auto said = read_to_end(read_end.get(), kShimStartMs);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!said) return std::unexpected(said.error());
-  if (*said == "ready") return {};
-  return fail(Code::kInternal, fmt::format("the pod's shim did not start: {}",
-                                           said->empty() ? "it ended without a word" : *said));
 }
 
 Result<Fd> connect_shim(const std::string& pod_folder) {

@@ -16,8 +16,8 @@
 
 namespace skiff::node {
 
-// Starts the shim of a pod and waits until it is ready.
-Result<void> spawn_shim(const std::string& binary, const std::string& pod_folder);
+// Up to the end of the text; kTimeout after `patience_ms` without a byte.
+Result<std::string> read_to_end(int fd, int patience_ms);
 // kNotFound where no shim listens: a dead process has no open socket. Any other error says nothing
 // about the shim.
 Result<Fd> connect_shim(const std::string& pod_folder);

@@ -380,18 +380,11 @@ int say(std::string_view sentence, int code) {
 
 }  // namespace
 
-int shim_main(int argc, char** argv) {
-  if (argc < 3) return say("usage: skiff shim POD-FOLDER\n", 2);
-  // Twice, so that Skiff is not the parent and the shim can never get a terminal.
-  const pid_t child = ::fork();
-  if (child < 0) return say("cannot fork", 1);
-  if (child > 0) ::_exit(0);
-  ::setsid();
-  ::close_range(3, ~0U, 0);
+int run_shim(const std::string& pod_folder) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   ::prctl(PR_SET_NAME, "skiff-shim");
   Shim shim;
-  if (const auto opened = shim.open(argv[2]); !opened) return say(opened.error().message, 1);
+  if (const auto opened = shim.open(pod_folder); !opened) return say(opened.error().message, 1);
   (void)say("ready", 0);
   const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : {0, 1, 2}) ::dup2(null_fd, fd);

@@ -1,11 +1,18 @@
-// `skiff shim <pod folder>`: the process that holds one pod. Single-threaded; it knows only the
-// pod's folder and answers on the socket in it (see wire.h). It ends when it is told to stop.
+// The process that holds one pod, and the one that it is forked from. Single-threaded; a shim knows
+// only its pod's folder and answers on the socket in it (see wire.h). It ends when it is told to.
 #pragma once
+
+#include <string>
 
 namespace skiff::node {
 
-// argv is {"skiff", "shim", folder}. Goes to the background, and says on standard output "ready",
-// or a sentence about what went wrong.
+// The nursery: argv is {"skiff", "shim", folders}, where `folders` is any text as long as the path
+// of a pod's folder. Standard input is a SOCK_SEQPACKET socket: each message is a pod's folder and
+// comes with a descriptor to which its shim, a child of the nursery, says "ready" or a sentence
+// about what went wrong. It ends with its socket; the shims stay.
 int shim_main(int argc, char** argv);
+
+// The shim, as nursery.cc makes it: standard output is that descriptor.
+int run_shim(const std::string& pod_folder);
 
 }  // namespace skiff::node
