@@ -14,8 +14,11 @@ namespace {
 constexpr std::chrono::seconds kHeartbeat{10};
 constexpr std::chrono::seconds kResync{30};
 constexpr std::chrono::seconds kRetry{1};
-// Names change in bursts, when a job starts: one rebuild serves many changes.
+// Names change in bursts, when a job starts: one rebuild serves many changes. Each looks at every
+// pod, so where there are many the pause grows with what a rebuild takes.
 constexpr std::chrono::milliseconds kNamesPause{20};
+constexpr std::chrono::milliseconds kNamesPauseMax{500};
+constexpr int kNamesShare = 25;
 
 api::Resource pods_resource() {
   return {.group = "", .version = "v1", .plural = "pods", .kind = "Pod"};
@@ -86,8 +89,10 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
       services_mirror_(client, services_resource(), [this] { poll_soon(); }),
       slices_mirror_(client, slices_resource(), [this] { poll_soon(); }),
       mappings_mirror_(client, mappings_resource(), [this] { poll_soon(); }),
-      maps_mirror_(client, maps_resource(), [this] { poll_soon(); }),
-      secrets_mirror_(client, secrets_resource(), [this] { poll_soon(); }),
+      maps_mirror_(
+          client, maps_resource(), [this] { poll_soon(); }, Mirror::Keep::kNothing),
+      secrets_mirror_(
+          client, secrets_resource(), [this] { poll_soon(); }, Mirror::Keep::kNothing),
       volumes_mirror_(client, volumes_resource(), [this] { poll_soon(); }),
       events_(client, options_.node_name),
       tokens_(options_.tokens, clock),
@@ -197,13 +202,8 @@ void Agent::Impl::poll_all() {
               }) &&
          well;
   well = poll(slices_mirror_, [this](const client::Event&) { services_changed(); }) && well;
-  well =
-      poll(maps_mirror_,
-           [this](const client::Event& event) { source_event(SourceKind::kConfigMap, event); }) &&
-      well;
-  well = poll(secrets_mirror_,
-              [this](const client::Event& event) { source_event(SourceKind::kSecret, event); }) &&
-         well;
+  well = poll_sources(maps_mirror_, SourceKind::kConfigMap) && well;
+  well = poll_sources(secrets_mirror_, SourceKind::kSecret) && well;
   well = poll(volumes_mirror_,
               [this](const client::Event& event) {
                 if (event.type != client::EventType::kDeleted) reclaim(event.object);
@@ -295,13 +295,16 @@ void Agent::Impl::renew_lease() {
 void Agent::Impl::names_changed() {
   if (names_stale_) return;
   names_stale_ = true;
-  post_after(kNamesPause, [](Impl& agent) { agent.rebuild_names(); });
+  post_after(names_pause_, [](Impl& agent) { agent.rebuild_names(); });
 }
 
 void Agent::Impl::rebuild_names() {
   names_stale_ = false;
+  const auto begin = std::chrono::steady_clock::now();
   auto records = std::make_shared<const DnsRecords>(
       build_dns_records(values(pods_mirror_), values(services_mirror_), api_.host, services_led_));
+  const auto took = std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - begin);
+  names_pause_ = std::clamp<Duration>(took * kNamesShare, kNamesPause, kNamesPauseMax);
   const std::lock_guard lock(shared_mutex_);
   records_.swap(records);
 }

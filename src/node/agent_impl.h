@@ -89,6 +89,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
 
   // agent_volumes.cc
   void take_object(Pod& pod, Object object);
+  bool poll_sources(Mirror& mirror, SourceKind kind);
   void source_event(SourceKind kind, const client::Event& event);
   void check_volumes();
   void tend_volumes(Pod& pod);
@@ -173,7 +174,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   Mirror services_mirror_;
   Mirror slices_mirror_;
   Mirror mappings_mirror_;
-  Mirror maps_mirror_;     // for their events: who reads a config map asks the server
+  Mirror maps_mirror_;     // keeps nothing: who reads a config map asks the server
   Mirror secrets_mirror_;  // likewise
   Mirror volumes_mirror_;
   std::vector<Object> mappings_ = {};
@@ -191,6 +192,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   bool services_busy_ = false;              // being led
   bool services_led_ = false;               // cluster IPs lead somewhere, so names lead to them
   std::vector<ServicePort> services_ = {};  // as they were led last
+  Duration names_pause_ = std::chrono::milliseconds(20);
 
   // Written by the agent's thread, read by any: runs under way by pod, for who follows a log, and
   // what DNS answers from.

@@ -56,6 +56,20 @@ void Agent::Impl::take_object(Pod& pod, Object object) {
   pod.object = std::move(object);
 }
 
+bool Agent::Impl::poll_sources(Mirror& mirror, SourceKind kind) {
+  const bool well =
+      poll(mirror, [this, kind](const client::Event& event) { source_event(kind, event); });
+  if (!mirror.take_gap()) return well;
+  // Any of them may have changed.
+  for (auto& [uid, pod] : pods_) {
+    if (!pod.object || finished(*pod.object)) continue;
+    forget_missing(pod.obstacles);
+    pod.refresh = true;
+    post([key = uid](Impl& agent) { agent.visit(key); });
+  }
+  return well;
+}
+
 void Agent::Impl::source_event(SourceKind kind, const client::Event& event) {
   const std::string_view ns = api::ns(*event.object);
   const std::string_view name = api::name(*event.object);

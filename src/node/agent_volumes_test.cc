@@ -46,6 +46,19 @@ TEST_F(AgentTest, WhatAPodWaitsForStartsItWhenItComes) {
   agent_.reset();  // before its clock
 }
 
+TEST_F(AgentTest, VolumesFollowAlsoWhatChangedWhileNobodyLooked) {
+  create(kMaps, R"({"metadata":{"name":"m","namespace":"default"},"data":{"k":"one"}})");
+  start();
+  create_pod("p", "u1", R"(,"volumes":[{"name":"v","configMap":{"name":"m"}}])");
+  EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
+  for (const std::string text : {"two", "three", "four"}) {
+    // Whichever comes first at the agent, the change or the news that there is no history.
+    patch(kMaps, "m", R"({"data":{"k":")" + text + R"("}})");
+    client_.forget_history();
+    EXPECT_TRUE(eventually([&] { return in_volume("u1", "v/k") == text; })) << text;
+  }
+}
+
 TEST_F(AgentTest, VolumesFollowWhatTheyAreMadeOf) {
   create(kMaps, R"({"metadata":{"name":"m","namespace":"default"},"data":{"k":"one"}})");
   start();

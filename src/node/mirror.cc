@@ -13,11 +13,13 @@ Mirror::Key key_of(const json::value& object) {
 
 }  // namespace
 
-Mirror::Mirror(client::Client& client, api::Resource resource, std::function<void()> ready)
-    : client_(client), resource_(std::move(resource)), ready_(std::move(ready)) {}
+Mirror::Mirror(client::Client& client, api::Resource resource, std::function<void()> ready,
+               Keep keep)
+    : client_(client), resource_(std::move(resource)), ready_(std::move(ready)), keep_(keep) {}
 
 void Mirror::apply(const client::Event& event) {
   revision_ = std::max(revision_, api::revision(*event.object));
+  if (keep_ == Keep::kNothing) return;
   if (event.type == client::EventType::kDeleted) {
     objects_.erase(key_of(*event.object));
   } else {
@@ -25,8 +27,22 @@ void Mirror::apply(const client::Event& event) {
   }
 }
 
+// Where a watch can begin, without the objects: no name is a dot.
+Result<void> Mirror::find_revision() {
+  SKIFF_ASSIGN(const client::List none,
+               client_.list(resource_, "", {.field_selector = "metadata.name=."}));
+  gap_ = revision_ != 0;
+  revision_ = none.revision;
+  listed_ = true;
+  return {};
+}
+
 Result<std::vector<client::Event>> Mirror::relist() {
   watch_.reset();
+  if (keep_ == Keep::kNothing) {
+    SKIFF_TRY(find_revision());
+    return std::vector<client::Event>();
+  }
   SKIFF_ASSIGN(client::List list, client_.list(resource_, "", {}));
   std::vector<client::Event> events;
   std::map<Key, Object> fresh;
