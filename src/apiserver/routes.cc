@@ -81,7 +81,8 @@ std::optional<Route> parse_route(const http::Url& url, std::string_view method) 
     route.ns = rest[1];
     rest = rest.subspan(2);
   }
-  if (rest.size() > 3) return {};
+  // Behind a proxy are the paths of somebody else.
+  if (rest.size() > 3 && rest[2] != "proxy") return {};
   route.plural = rest[0];
   if (rest.size() > 1) route.name = rest[1];
   if (rest.size() > 2) route.subresource = rest[2];

@@ -12,6 +12,7 @@
 #include "apiserver/scale.h"
 #include "apiserver/status.h"
 #include "apiserver/streams/log_socket.h"
+#include "apiserver/streams/pod_proxy.h"
 #include "apiserver/streams/talk.h"
 #include "apiserver/usage.h"
 #include "apiserver/wire/refuse.h"
@@ -204,9 +205,13 @@ http::Response Server::answer_resource(const http::Request& request, const http:
 
 http::Response Server::answer_talk(const http::Request& request, const http::Url& url,
                                    const ServedKind& kind, const Route& route) {
+  const bool proxy = route.subresource == "proxy";
+  const auto named = proxy ? parse_proxy_name(route.name) : ProxyName{.pod = route.name};
+  if (!named) return error_response(named.error());
   const store::EntryPtr pod =
-      store_.get({.resource = kind.storage_key(), .ns = route.ns, .name = route.name});
-  if (!pod) return error_response(not_found(kind.resource(), route.name));
+      store_.get({.resource = kind.storage_key(), .ns = route.ns, .name = named->pod});
+  if (!pod) return error_response(not_found(kind.resource(), named->pod));
+  if (proxy) return serve_proxy(options_.pod_streams, *pod->value(), *named, request);
   return serve_talk(route.subresource, options_.pod_streams, *pod->value(), request, url);
 }
 
@@ -218,7 +223,9 @@ http::Response Server::answer_kind(const http::Request& request, const http::Url
   if (is_usage(*kind)) {
     return serve_usage(store_, options_.usage, *kind, route, request, url, clock_.now());
   }
-  if (is_talk(route.subresource)) return answer_talk(request, url, *kind, route);
+  if (is_talk(route.subresource) || route.subresource == "proxy") {
+    return answer_talk(request, url, *kind, route);
+  }
   if (mutates(route.verb)) return answer_write(request, url, *kind, route, identity);
   if (route.verb == Verb::kDeleteCollection) {
     return answer_delete_collection(request, url, *kind, route, identity);

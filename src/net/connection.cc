@@ -318,6 +318,8 @@ void Connection::begin_tunnel() {
 }
 
 void Connection::send_answer() {
+  // Status 0: the tunnel says everything, from the first word of the answer on.
+  if (response_.tunnel && response_.status == 0) return begin_tunnel();
   if (response_.tunnel) {
     output_ = render_head(
         response_, {.framing = Framing::kTunnel, .server_header = core_->options.server_header});

@@ -42,8 +42,9 @@ class Tunnels : public ::testing::Test {
  protected:
   Tunnels() {
     auto started = Server::start(
-        {.listeners = {{.address = "127.0.0.1", .port = 0}}}, [this](const http::Request&) {
-          http::Response response{.status = 101, .headers = {{"Upgrade", "echo"}}};
+        {.listeners = {{.address = "127.0.0.1", .port = 0}}}, [this](const http::Request& request) {
+          const int status = request.target == "/own" ? 0 : 101;
+          http::Response response{.status = status, .headers = {{"Upgrade", "echo"}}};
           response.tunnel = std::make_unique<Echo>(alive_, brake_);
           return response;
         });
@@ -97,6 +98,12 @@ TEST_F(Tunnels, CarryBytesBothWaysUntilTheirBodyEnds) {
   EXPECT_EQ(read_until("MORE"), "MORE");
   send("end.");
   EXPECT_EQ(read_until("nothing"), "END.");
+}
+
+TEST_F(Tunnels, MaySpeakFromTheFirstWordOfTheAnswer) {
+  send("GET /own HTTP/1.1\r\nHost: h\r\n\r\nHttp/1.1 200 ok\r\n\r\n.");
+  EXPECT_EQ(read_until("nothing"), "HTTP/1.1 200 OK\r\n\r\n.");
+  EXPECT_EQ(alive_, 0);
 }
 
 TEST_F(Tunnels, EndWithTheirClient) {

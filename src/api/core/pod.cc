@@ -83,6 +83,7 @@ std::optional<std::string> field_text(const json::value& object, std::string_vie
 }  // namespace
 
 Kind pod_kind() {
+  const std::vector<std::string> kProxyVerbs = {"create", "delete", "get", "patch", "update"};
   return {.resource = {"", "v1", "pods", "Pod", true},
           .singular = "pod",
           .short_names = {"po"},
@@ -95,6 +96,7 @@ Kind pod_kind() {
                            {"exec", "PodExecOptions", {"create", "get"}},
                            {"log", "Pod", {"get"}},
                            {"portforward", "PodPortForwardOptions", {"create", "get"}},
+                           {"proxy", "PodProxyOptions", kProxyVerbs},
                            {"resize", "Pod", {"get", "patch", "update"}}},
           .schema = "io.k8s.api.core.v1.Pod",
           .columns = {{"Ready", "string"},
