@@ -33,7 +33,7 @@ test-all: setup
 	@tools/test tidy build asan tsan sim e2e e2e_asan crash mutants cluster
 
 test-cluster: setup
-	@tools/test build cluster conformance
+	@tools/test build cluster conformance conformance_pods
 
 fuzz: setup
 	@tools/fuzz

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "api/meta.h"
 #include "node/agent_impl.h"
 #include "node/pod_status.h"
@@ -336,6 +339,10 @@ void Agent::Impl::start_sandbox(Pod& pod) {
   if (!spec.host_network) {
     const auto records = dns_records();
     spec.hosts = hosts_for(object, options_.dns_address.empty() ? records.get() : nullptr);
+  } else {
+    std::ifstream machine("/etc/hosts", std::ios::binary);
+    spec.hosts =
+        host_network_hosts(object, std::string(std::istreambuf_iterator<char>(machine), {}));
   }
   spec.masked = options_.hidden;
   spec.sysctls = pod_sysctls(object);

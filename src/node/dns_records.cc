@@ -132,6 +132,15 @@ class Builder {
   std::map<std::string, std::vector<Entry>, std::less<>> by_label_ = {};
 };
 
+void add_aliases(const json::value& pod, std::string& out) {
+  const json::array& aliases = json::get_array(pod, {"spec", "hostAliases"});
+  if (!aliases.empty()) out += "\n# Entries added by HostAliases.\n";
+  for (const json::value& alias : aliases) {
+    out += fmt::format("{}\t{}\n", json::get_string(alias, {"ip"}),
+                       join(json::strings(json::get_array(alias, {"hostnames"})), "\t"));
+  }
+}
+
 }  // namespace
 
 std::optional<Ipv4> parse_ipv4(std::string_view text) {
@@ -206,6 +215,12 @@ std::string resolv_conf_for(const json::value& pod, std::string_view dns_address
   return out;
 }
 
+std::string host_network_hosts(const json::value& pod, std::string_view machine) {
+  std::string out = "# Kubernetes-managed hosts file (host network).\n" + std::string(machine);
+  add_aliases(pod, out);
+  return out;
+}
+
 std::string hosts_for(const json::value& pod, const DnsRecords* records) {
   // The first line is how programs tell a file that is made for the pod from the machine's.
   std::string out =
@@ -221,12 +236,7 @@ std::string hosts_for(const json::value& pod, const DnsRecords* records) {
     }
     out += host + "\n";
   }
-  const json::array& aliases = json::get_array(pod, {"spec", "hostAliases"});
-  if (!aliases.empty()) out += "\n# Entries added by HostAliases.\n";
-  for (const json::value& alias : aliases) {
-    out += fmt::format("{}\t{}\n", json::get_string(alias, {"ip"}),
-                       join(json::strings(json::get_array(alias, {"hostnames"})), "\t"));
-  }
+  add_aliases(pod, out);
   if (records == nullptr) return out;
   const std::string home = fmt::format(".{}.svc.{}", api::ns(pod), kClusterDomain);
   const std::string domain = "." + std::string(kClusterDomain);

@@ -50,6 +50,8 @@ std::string resolv_conf_for(const json::value& pod, std::string_view dns_address
 // `records`, every name of the cluster is in it, for pods that have no DNS server; names of the
 // pod's own namespace also in their short forms.
 std::string hosts_for(const json::value& pod, const DnsRecords* records);
+// That of a pod on the machine's own network: `machine` is the machine's file.
+std::string host_network_hosts(const json::value& pod, std::string_view machine);
 
 // spec.hostname, else the pod's name as far as a host name can hold it.
 std::string pod_hostname(const json::value& pod);

@@ -256,6 +256,14 @@ TEST(DnsFiles, APodFindsItselfInItsHosts) {
   EXPECT_NE(named.find("10.0.0.9\th.s.ns.svc.cluster.local\th\n"), std::string::npos) << named;
 }
 
+TEST(DnsFiles, APodOnTheMachinesNetworkHasItsHostsAndTheAliases) {
+  EXPECT_EQ(host_network_hosts(*pod("p", "10.0.0.9", true), "127.0.0.1 localhost\n"),
+            "# Kubernetes-managed hosts file (host network).\n127.0.0.1 localhost\n");
+  const Object aliased =
+      pod("p", "10.0.0.9", true, R"("hostAliases":[{"ip":"1.2.3.4","hostnames":["foo","bar"]}])");
+  EXPECT_TRUE(host_network_hosts(*aliased, "").ends_with("HostAliases.\n1.2.3.4\tfoo\tbar\n"));
+}
+
 TEST(DnsFiles, HostsAreInTheFormThatKubeletWrites) {
   const Object aliased =
       pod("p", "10.0.0.9", true,

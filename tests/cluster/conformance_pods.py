@@ -23,10 +23,12 @@ import spec_images  # noqa: E402
 from skiff import Skiff  # noqa: E402
 from specs import ALONE, exactly, list_specs, run_specs  # noqa: E402
 
-# What is not run, and why.
-LEFT_OUT = {}
-# Why a spec does not pass, where it was looked into.
-REASONS = {}
+# Why a spec does not pass.
+REASONS = {
+    "CSIStorageCapacity": "the kind CSIStorageCapacity is not served: Skiff has no CSI drivers",
+    "ReplicationController|EmptyDir wrapper volumes": "Skiff has no controller of ReplicationControllers, "
+                                                      "which Deployments have replaced since 2016",
+}
 # Each of these watches a pod for minutes and does nothing else: all of them at once.
 SLOW = re.compile(r"Probing container|\[Slow\]")
 AT_ONCE = 12
@@ -61,11 +63,13 @@ def run_all(skiff, names, jobs, out):
     return results
 
 
+def explained(name):
+    """Why the spec does not pass, where that is known."""
+    return next((why for pattern, why in REASONS.items() if re.search(pattern, name)), "")
+
+
 def reason(name, known):
-    for pattern, why in {**LEFT_OUT, **REASONS}.items():
-        if re.search(pattern, name):
-            return why
-    return known["message"].splitlines()[0] if known and known["message"] else "not run"
+    return explained(name) or (known["message"].splitlines()[0][:200] if known["message"] else "not run")
 
 
 def page(seen, sigs):
@@ -111,7 +115,6 @@ def main():
     for name in names:
         seen.setdefault(name, {"outcome": "not run", "message": ""})
     chosen = [name for name in names if re.search(options.focus, name)
-              and not any(re.search(pattern, name) for pattern in LEFT_OUT)
               and not (options.failed and seen[name]["outcome"] == "passed")]
     if options.list:
         print("\n".join(chosen))
@@ -133,8 +136,9 @@ def main():
     if options.docs:
         write_docs(options.docs, page({name: seen[name] for name in names}, sigs))
     good = sum(result.passed for result in results.values())
-    print(f"{good} of {len(chosen)} specs passed; logs in {out}")
-    return 0 if good == len(chosen) else 1
+    known = sum(not result.passed and explained(name) for name, result in results.items())
+    print(f"{good} of {len(chosen)} specs passed, {known} failed as expected; logs in {out}")
+    return 0 if good + known == len(chosen) else 1
 
 
 if __name__ == "__main__":

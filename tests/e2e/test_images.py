@@ -74,6 +74,17 @@ def test_an_image_from_an_archive_runs_as_its_configuration_says(server, tmp_pat
     assert said == "0\n0\nmine\n/etc\n"
 
 
+def test_an_image_on_the_machines_network_finds_names_as_the_machine_does(server, tmp_path):
+    archive = Image([busybox_layer()], Env=["PATH=/bin"]).docker_archive(tmp_path / "a.tar", "example.com/names:v1")
+    server.run("image", "load", archive)
+    value = pod("names", "example.com/names:v1", ["cat", "/etc/hosts", "/etc/resolv.conf"])
+    value["spec"].update(hostNetwork=True, hostAliases=[{"ip": "192.0.2.7", "hostnames": ["far", "away"]}])
+    _, said = run(server, value)
+    assert said == ("# Kubernetes-managed hosts file (host network).\n" + pathlib.Path("/etc/hosts").read_text()
+                    + "\n# Entries added by HostAliases.\n192.0.2.7\tfar\taway\n"
+                    + pathlib.Path("/etc/resolv.conf").read_text())
+
+
 def test_layers_hide_what_they_remove_and_containers_write_to_themselves_only(server, tmp_path):
     first = busybox_layer(**{"data": None, "data/old": b"old", "data/kept": b"kept", "full": None, "full/a": b"a"})
     second = layer({"data/.wh.old": b"", "full/.wh..wh..opq": b"", "full/b": b"b"})

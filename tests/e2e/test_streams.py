@@ -248,3 +248,51 @@ def test_nothing_is_left_of_it(server):
     wait_for(lambda: len(os.listdir(f"{task}/task")) < 40, 20)
     status, pods = server.request("GET", "/api/v1/namespaces/default/pods/box")
     assert status == 200 and pods["status"]["containerStatuses"][0]["restartCount"] == 0, json.dumps(pods)
+
+
+# Says what it heard.
+PAGES = """
+import http.server
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        seen = f"{self.command} {self.path} {body.decode()} {self.headers.get('Authorization')}".encode()
+        self.send_response(201)
+        self.send_header("Set-Cookie", "a=b")
+        self.send_header("Content-Length", str(len(seen)))
+        self.end_headers()
+        self.wfile.write(seen)
+http.server.HTTPServer(("127.0.0.1", 7080), Page).serve_forever()
+"""
+
+
+def test_a_port_of_a_pod_answers_behind_the_api(server):
+    assert server.request("POST", "/api/v1/namespaces/default/pods",
+                          pod_manifest("pages", ["python3", "-c", PAGES]))[0] == 201
+    server.wait_phase("pages", "Running")
+    place = "/api/v1/namespaces/default/pods"
+
+    def asked():
+        answer = server.request("POST", f"{place}/pages:7080/proxy/a%20b/?c=d", {"x": 1}, token=server.token())
+        return answer[0] != 503 and answer
+    assert wait_for(asked) == (201, 'POST /a%20b/?c=d {"x": 1} None')
+    # A page of a pod is under Skiff's address, but not in its name.
+    raw = subprocess.run(["curl", "-si", "-X", "POST", "-d", "", f"http://127.0.0.1:{server.http}{place}/pages:7080/proxy"],
+                         stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert "Content-Security-Policy: sandbox" in raw and "Set-Cookie" not in raw and raw.endswith("POST /  None")
+    status, failure = server.request("GET", f"{place}/pages:7081/proxy/")
+    assert status == 503 and "error trying to reach service" in failure["message"]
+    assert server.request("GET", f"{place}/nobody:1/proxy/")[0] == 404
+    assert server.request("GET", f"{place}/pages:x/proxy/")[0] == 400
+
+
+def test_logs_come_over_a_web_socket(server):
+    from websocket import create_connection
+    wait = create_connection(f"ws://127.0.0.1:{server.http}/api/v1/namespaces/default/pods/echo/log",
+                             subprotocols=["binary.k8s.io"], suppress_origin=True, timeout=20)
+    said = b""
+    while piece := wait.recv_frame():
+        if piece.opcode == 8:
+            break
+        said += piece.data
+    assert said == b"listening\nlistening\n"

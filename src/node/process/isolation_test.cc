@@ -181,12 +181,15 @@ TEST_F(IsolatedPod, LayersOfAnImageLieOverOneAnother) {
       .name = "main",
       .layers = layers,
       .argv = {"/usr/bin/sh", "-c",
-               "/usr/bin/cat /all /tmp/seed; ls / | grep -c from; echo x > /new; pwd"},
+               "/usr/bin/cat /all /tmp/seed; ls / | grep -c from; echo x > /new; pwd; "
+               "cat /etc/resolv.conf; (echo x > /etc/resolv.conf) 2>/dev/null || echo kept"},
       .working_dir = "/made/for/it",
       .mounts = libraries};
   const auto record = run("p1", spec);
   EXPECT_EQ(record.exit_code, 0) << record.message;
-  EXPECT_EQ(output("p1", "main"), "0\nown tmp\n59\n/made/for/it\n");
+  // Where the pod has no resolver of its own, it is the machine's.
+  EXPECT_EQ(output("p1", "main"), "0\nown tmp\n59\n/made/for/it\n" +
+                                      read_file("/etc/resolv.conf").value_or("") + "kept\n");
   for (const std::string& layer : layers) {
     EXPECT_FALSE(std::filesystem::exists(layer + "/new"));
     EXPECT_FALSE(std::filesystem::exists(layer + "/made"));

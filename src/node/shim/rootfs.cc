@@ -226,6 +226,12 @@ Result<void> mount_own_places(int root, const RootRequest& request) {
     if (::access(source.c_str(), F_OK) != 0) continue;
     SKIFF_TRY(bind_into(root, source, fmt::format("/etc/{}", name), {}));
   }
+  // An image has none of its own, and whom to ask for names is a matter of the machine.
+  const std::string resolver = real_path("/etc/resolv.conf");
+  if (!request.container.layers.empty() && request.sandbox.resolv_conf.empty() &&
+      ::access(resolver.c_str(), F_OK) == 0) {
+    SKIFF_TRY(bind_into(root, resolver, "/etc/resolv.conf", {.read_only = true}));
+  }
   // In an image's files too, which may be a tree of the machine.
   for (const std::string& folder : request.sandbox.masked) {
     // Where the path goes through a link, its end is what must be covered.
