@@ -43,7 +43,9 @@ std::vector<json::value> node_objects(const store::Store& store, const ServedKin
     const store::EntryPtr entry = store.get({.resource = "nodes", .name = node.name});
     if (!entry) continue;
     json::object object = usage_object(kind, *entry->value(), node.measured, now);
-    object["usage"] = amounts(node.used);
+    json::object used = amounts(node.used);
+    for (const auto& [resource, amount] : node.more) used[resource] = amount;
+    object["usage"] = std::move(used);
     out.emplace_back(std::move(object));
   }
   return out;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct NodeUsage {
   std::string name = {};
   Measured measured = {};
   Used used = {};
+  std::map<std::string, std::string> more = {};  // of other resources, as quantities
 };
 
 struct Usage {

@@ -89,6 +89,12 @@ TEST_F(UsageWorld, ANodeIsShownWithItsLabels) {
   EXPECT_EQ(names("/nodes?labelSelector=disk%3Dslow"), Names{});
 }
 
+TEST_F(UsageWorld, ANodesOtherResourcesStandBesideCpuAndMemory) {
+  now_.nodes[0].more = {{"nvidia.com/gpu", "1500m"}};
+  const auto one = world_.call("GET", kRoot + "/nodes/n1").second;
+  EXPECT_EQ(json::get_string(one, {"usage", "nvidia.com/gpu"}), "1500m");
+}
+
 TEST_F(UsageWorld, ListsAreSortedAndSelected) {
   pod("web-1", "web");
   pod("db", "db");

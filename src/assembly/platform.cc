@@ -297,6 +297,24 @@ void Platform::open_images() {
   if (const auto done = images_->store().collect(); !done) log_line(done.error().message);
 }
 
+// Most machines have none, which is nothing to tell; that a driver does not work is.
+std::vector<node::Gpu> Platform::find_gpus() {
+  const char* given = std::getenv("SKIFF_NVML");
+  auto nvml = node::Nvml::open(given != nullptr ? given : node::Nvml::kLibrary);
+  if (!nvml) {
+    if (given != nullptr || nvml.error().code != Code::kNotFound) {
+      log_line("no GPUs can be used: " + nvml.error().message);
+    }
+    return {};
+  }
+  auto gpus = (*nvml)->gpus();
+  if (!gpus) log_line("no GPUs can be used: " + gpus.error().message);
+  if (!gpus || gpus->empty()) return {};
+  nvml_ = std::move(*nvml);
+  log_line(fmt::format("GPUs: {} ({})", gpus->size(), gpus->front().name));
+  return std::move(*gpus);
+}
+
 void Platform::start_node() {
   runtime_ = node::make_process_runtime(process_);
   // The runtime has told why there is no bridge; without it nobody can be at its address.
@@ -335,6 +353,11 @@ void Platform::start_node() {
                          .images_host = options_.images_host,
                          .images = images_.get(),
                          .capacity = capacity,
+                         .gpus = find_gpus(),
+                         .gpu_loads = [this]() -> Result<std::vector<node::GpuLoad>> {
+                           if (!nvml_) return std::vector<node::GpuLoad>();
+                           return nvml_->loads();
+                         },
                          .hidden = {folder_.path()},
                          .volumes_folder = volumes_folder(),
                          .dns_address = dns_ ? process_.gateway : "",

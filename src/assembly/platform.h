@@ -22,6 +22,7 @@
 #include "net/server.h"
 #include "node/agent.h"
 #include "node/dns_server.h"
+#include "node/gpu/nvml.h"
 #include "node/process/process.h"
 #include "node/runtime.h"
 #include "schema/registry.h"
@@ -54,6 +55,7 @@ class Platform {
   Result<void> listen();
   void start_control();
   void open_images();
+  std::vector<node::Gpu> find_gpus();
   void start_node();
   Result<std::string> pod_token(const node::TokenWish& wish);
   std::map<std::string, Duration, std::less<>> graces();  // by pod uid
@@ -85,6 +87,7 @@ class Platform {
   std::unique_ptr<apiserver::PodStreams> pod_streams_;
   std::unique_ptr<client::LocalClient> node_client_;
   std::unique_ptr<image::Images> images_;
+  std::unique_ptr<node::Nvml> nvml_;  // null: no NVIDIA GPUs here
   std::unique_ptr<node::Agent> agent_;
   std::unique_ptr<node::DnsServer> dns_;
   std::unique_ptr<client::LocalClient> page_client_;

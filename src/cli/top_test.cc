@@ -59,5 +59,18 @@ a      <unknown>    <unknown>   <unknown>       <unknown>
 )");
 }
 
+TEST(TopNodes, GpusAreShownWhereThereAreAny) {
+  const std::vector<Object> metrics = {
+      object(R"({"metadata":{"name":"a"},"usage":{"cpu":"1","memory":"1Mi"}})"),
+      object(R"({"metadata":{"name":"b"},"usage":{"cpu":"1","memory":"1Mi",
+             "nvidia.com/gpu":"1250m","nvidia.com/gpu.memory":"3072Ki"}})")};
+  EXPECT_EQ(
+      top_nodes(metrics, {}, {}),
+      R"(NAME   CPU(cores)   CPU(%)      MEMORY(bytes)   MEMORY(%)   GPU(%)   GPU-MEMORY(bytes)
+a      1000m        <unknown>   1Mi             <unknown>   <none>   <none>
+b      1000m        <unknown>   1Mi             <unknown>   125%     3Mi
+)");
+}
+
 }  // namespace
 }  // namespace skiff::cli

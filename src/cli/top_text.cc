@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "api/meta.h"
 #include "base/quantity.h"
@@ -13,6 +14,7 @@ namespace skiff::cli {
 namespace {
 
 constexpr std::int64_t kMi = 1024 * 1024;
+constexpr std::string_view kGpu = "nvidia.com/gpu", kGpuMemory = "nvidia.com/gpu.memory";
 
 struct Amounts {
   Quantity cpu = {};
@@ -21,6 +23,8 @@ struct Amounts {
 
 struct Line {
   std::vector<std::string> names = {};
+  std::optional<Quantity> gpus = {};  // busy ones; absent: it has none
+  Quantity gpu_memory = {};
   Amounts used = {};
   bool measured = true;
   Amounts of = {};  // what it could use at most; zero: not known
@@ -105,13 +109,18 @@ std::string top_nodes(const std::vector<Object>& metrics, const std::vector<Obje
     line.names = {name};
     line.used = usage_of(*one);
     line.measured = true;
+    if (json::find(*one, {"usage", kGpu}) == nullptr) continue;
+    line.gpus = amount(*one, "usage", kGpu);
+    line.gpu_memory = amount(*one, "usage", kGpuMemory);
   }
   std::vector<Line> lines;
   for (auto& [name, line] : by_name) lines.push_back(std::move(line));
   order(lines, form.sort_by);
   std::vector<std::vector<std::string>> rows;
+  const bool gpus = std::ranges::any_of(lines, [](const Line& l) { return l.gpus.has_value(); });
   if (form.with_header) {
     rows.push_back({"NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"});
+    if (gpus) rows.back().insert(rows.back().end(), {"GPU(%)", "GPU-MEMORY(bytes)"});
   }
   for (const Line& line : lines) {
     std::vector<std::string>& row = rows.emplace_back(line.names);
@@ -122,6 +131,9 @@ std::string top_nodes(const std::vector<Object>& metrics, const std::vector<Obje
     } else {
       row.insert(row.end(), 4, "<unknown>");
     }
+    if (!gpus) continue;
+    row.push_back(line.gpus ? fmt::format("{}%", line.gpus->milli() / 10) : "<none>");
+    row.push_back(line.gpus ? fmt::format("{}Mi", line.gpu_memory.value() / kMi) : "<none>");
   }
   return columns(rows);
 }

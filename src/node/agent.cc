@@ -96,6 +96,7 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
       volumes_mirror_(client, volumes_resource(), [this] { poll_soon(); }),
       events_(client, options_.node_name),
       tokens_(options_.tokens, clock),
+      gpus_(options_.gpus),
       records_(std::make_shared<const DnsRecords>()) {
   node_ = {.name = options_.node_name,
            .address = options_.node_address,
@@ -103,6 +104,9 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
            .pod_cidr = options_.pod_cidr,
            .extended = options_.capacity,
            .machine = read_machine()};
+  if (!options_.gpus.empty()) {
+    node_.extended.try_emplace(std::string(kGpuResource), std::to_string(options_.gpus.size()));
+  }
 }
 
 void Agent::Impl::start(ApiAddress api) {
@@ -260,6 +264,7 @@ void Agent::Impl::register_node() {
   const bool same = !first && api::uid(*node) == node_uid_ && api::condition_true(*node, "Ready");
   node_uid_ = api::uid(*node);
   if (same) return;
+  register_gpus(*node);
   client::Write status;
   status.verb = client::Verb::kMergePatch;
   status.resource = nodes_resource();

@@ -18,6 +18,7 @@
 #include "image/images.h"
 #include "node/dns_records.h"
 #include "node/environment.h"
+#include "node/gpu/gpu_book.h"
 #include "node/runtime.h"
 
 namespace skiff::node {
@@ -36,8 +37,12 @@ struct AgentOptions {
   bool images_host = false;         // --images=host
   image::Images* images = nullptr;  // the store and registries; null: mapped images only
   std::map<std::string, std::string> capacity = {};  // --capacity RES=N
-  std::vector<std::string> hidden = {};              // folders no pod may see: Skiff's data
-  std::string volumes_folder = {};  // where volumes for claims are made; empty: nowhere
+  // The machine's NVIDIA GPUs, which containers get by asking for nvidia.com/gpu, and what is used
+  // of them (from any thread).
+  std::vector<Gpu> gpus = {};
+  std::function<Result<std::vector<GpuLoad>>()> gpu_loads = {};
+  std::vector<std::string> hidden = {};  // folders no pod may see: Skiff's data
+  std::string volumes_folder = {};       // where volumes for claims are made; empty: nowhere
   // Where pods find names; empty: there is no such address, and they get an /etc/hosts instead.
   std::string dns_address = {};
   Variables machine_env = {};  // the environment of this process

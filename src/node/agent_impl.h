@@ -86,7 +86,6 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void names_changed();
   void rebuild_names();
   void log(std::string text) const;
-
   // agent_volumes.cc
   void take_object(Pod& pod, Object object);
   bool poll_sources(Mirror& mirror, SourceKind kind);
@@ -146,6 +145,13 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   // agent_usage.cc
   void measure();                                // and again, every few seconds
   std::vector<RunningPod> running_pods() const;  // from any thread
+  // agent_gpus.cc
+  void register_gpus(const json::value& node);
+  void hold_gpus(const std::string& uid);  // as an earlier life gave them
+  std::expected<std::vector<Gpu>, Refusal> gpus_for(Pod& pod, const json::value& container);
+  std::expected<Setup, Refusal> set_up(Pod& pod, const json::value& object,
+                                       const json::value& container, int attempt,
+                                       const ResolvedImage& image);
 
   // agent_hooks.cc
   void begin_hook(Pod& pod, const PodActions::Hook& hook);
@@ -180,14 +186,13 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   std::vector<Object> mappings_ = {};
   PodEvents events_;
   TokenCache tokens_;
+  GpuBook gpus_;
   unsigned volume_rounds_ = 0;
   std::set<std::string, std::less<>> reclaiming_ = {};  // volumes whose folder is being removed
   std::map<std::string, Pod, std::less<>> pods_ = {};
   std::set<std::string, std::less<>> strangers_ = {};  // in the runtime, but bound elsewhere
   std::string node_uid_ = {};
-  bool mappings_stale_ = false;
-  bool adopted_ = false;
-  bool names_stale_ = false;
+  bool mappings_stale_ = false, names_stale_ = false, adopted_ = false;
   bool services_stale_ = false;             // to be led anew
   bool services_busy_ = false;              // being led
   bool services_led_ = false;               // cluster IPs lead somewhere, so names lead to them

@@ -104,6 +104,7 @@ void Agent::Impl::adopt(const std::vector<std::string>& uids) {
   for (const auto& [key, object] : pods_mirror_.objects()) existing.emplace(api::uid(*object));
   forget_images(existing);
   for (const std::string& uid : uids) {
+    hold_gpus(uid);
     if (pods_.contains(uid)) continue;
     if (!existing.contains(uid)) {
       clear_away(uid);
@@ -235,6 +236,7 @@ void Agent::Impl::remove(Pod& pod) {
       if (removed) {
         agent.events_.forget(at.uid);
         agent.tokens_.forget(at.uid);
+        agent.gpus_.release(at.uid);
         agent.pods_.erase(at.uid);  // `at` is gone after this
         return;
       }
@@ -276,6 +278,7 @@ void Agent::Impl::act(Pod& pod, PodActions actions) {
           // Whatever the record still says, this node runs nothing of it any more.
           if (at.sandbox) at.sandbox->alive = false;
           at.known = true;
+          agent.gpus_.release(at.uid);
           return;
         }
         agent.log(fmt::format("cannot stop pod {}: {}", at.uid, why));
@@ -425,12 +428,7 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
     const auto image = image_for(pod, *container, start.attempt);
     if (!image) continue;
     auto setup = !*image ? std::unexpected(image->error())
-                         : set_up_container({.pod = object,
-                                             .container = *container,
-                                             .attempt = start.attempt,
-                                             .image = **image,
-                                             .own_uid = static_cast<int>(::geteuid()),
-                                             .environment = environment(object, *container)});
+                         : set_up(pod, object, *container, start.attempt, **image);
     if (setup) {
       pod.obstacles.erase(start.container);
       setups.push_back(std::move(*setup));

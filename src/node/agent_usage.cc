@@ -22,6 +22,11 @@ void Agent::Impl::measure() {
   post_after(kMeasureEvery, [](Impl& agent) { agent.measure(); });
 }
 
-apiserver::Usage Agent::Impl::usage() { return meter_.usage(running_pods()); }
+apiserver::Usage Agent::Impl::usage() {
+  apiserver::Usage out = meter_.usage(running_pods());
+  if (!options_.gpu_loads || out.nodes.empty()) return out;
+  if (const auto loads = options_.gpu_loads()) out.nodes[0].more = gpu_usage(*loads);
+  return out;
+}
 
 }  // namespace skiff::node

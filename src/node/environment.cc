@@ -152,6 +152,7 @@ Variables base_variables(const EnvironmentInput& input) {
   }
   for (const auto& [name, value] : input.image) put(out, name, value);
   for (const auto& [name, value] : input.services) put(out, name, value);
+  for (const auto& [name, value] : input.devices) put(out, name, value);
   if (!input.venv.empty()) {
     put(out, "VIRTUAL_ENV", input.venv);
     put(out, "PATH", input.venv + "/bin:" + *look_up(out, "PATH"));

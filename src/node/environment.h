@@ -40,6 +40,7 @@ struct EnvironmentInput {
   Variables machine = {};     // of the Skiff process, all of it: only what helps is passed on
   Variables image = {};       // of the image or its mapping
   Variables services = {};    // where services are (service_links.h)
+  Variables devices = {};     // of the devices that the container got
   std::string venv = {};      // folder of a Python environment to run in; empty: none
   bool host_image = true;     // PATH and HOME are the machine's
   std::string api_host = {};  // where the pod finds the API; empty: it is not told

@@ -62,6 +62,9 @@ struct ContainerSpec {
   bool no_new_privileges = false;  // a set-user-id program gives it nothing
   bool read_only_root = false;     // it may write to its volumes only
   int oom_score_adj = 0;
+  // The numbers of its NVIDIA GPUs: of the machine's device files for them it sees these only.
+  // Absent: nobody counts them here, and it sees all.
+  std::optional<std::vector<int>> gpus = {};
   std::int64_t pids_limit =
       0;  // processes and threads; 0: a fair part of what the machine can have
   std::int64_t memory_limit_bytes = 0;  // 0: none

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "node/gpu/device_files.h"
 #include "node/shim/files.h"
 #include "node/shim/mounts.h"
 #include "node/shim/read_only.h"
@@ -109,7 +110,8 @@ Result<void> mount_nested(const std::string& pod_folder, int root) {
   return {};
 }
 
-bool accelerator(std::string_view name) {
+bool accelerator(std::string_view name, const ContainerSpec& container) {
+  if (container.gpus && !gpu_device_shown(name, *container.gpus)) return false;
   return name.starts_with("nvidia") || name == "dri" || name == "kfd" || name == "infiniband" ||
          name.starts_with("accel");
 }
@@ -164,7 +166,8 @@ Result<void> mount_dev(int root, const RootRequest& request) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
     const std::string name = entry.path().filename();
-    if (!(request.container.privileged ? foreign_device(entry) : accelerator(name))) continue;
+    const ContainerSpec& container = request.container;
+    if (!(container.privileged ? foreign_device(entry) : accelerator(name, container))) continue;
     const Missing kind = entry.is_directory() ? Missing::kMakeFolder : Missing::kMakeFile;
     SKIFF_ASSIGN(const Fd target, open_in_root(root, "/dev/" + name, kind));
     SKIFF_TRY(bind_at(entry.path(), target.get(), {}));

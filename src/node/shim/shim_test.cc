@@ -182,7 +182,8 @@ TEST(Wire, CarriesTheRightsOfAContainer) {
                            .privileged = true,
                            .no_new_privileges = true,
                            .read_only_root = true,
-                           .oom_score_adj = -997};
+                           .oom_score_adj = -997,
+                           .gpus = std::vector<int>{3, 0}};
   const auto back = container_from_json(*json::parse(json::serialize(to_json(spec))));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->groups, spec.groups);
@@ -190,8 +191,12 @@ TEST(Wire, CarriesTheRightsOfAContainer) {
   EXPECT_EQ(back->capabilities, kAllCapabilities);
   EXPECT_TRUE(back->privileged && back->no_new_privileges && back->read_only_root);
   EXPECT_EQ(back->oom_score_adj, -997);
+  EXPECT_EQ(back->gpus, (std::vector<int>{3, 0}));
   const auto old = container_from_json(*json::parse(R"({"name":"main"})"));
   EXPECT_EQ(old->capabilities, kDefaultCapabilities) << "a shim of before knows nothing of them";
+  EXPECT_FALSE(old->gpus) << "nobody counted them";
+  const ContainerSpec none{.name = "main", .gpus = std::vector<int>{}};
+  EXPECT_EQ(container_from_json(to_json(none))->gpus, std::vector<int>{}) << "it asked for none";
 }
 
 TEST(LogFile, IsSetAsideWhenFullAndOnlyTheNewestAreKept) {

@@ -42,6 +42,10 @@ void put_rights(const ContainerSpec& spec, json::object& out) {
   out["readOnlyRoot"] = spec.read_only_root;
   out["oomScoreAdj"] = spec.oom_score_adj;
   out["pidsLimit"] = spec.pids_limit;
+  if (!spec.gpus) return;
+  json::array gpus;
+  for (const int minor : *spec.gpus) gpus.push_back(minor);
+  out["gpus"] = std::move(gpus);
 }
 
 void take_rights(const json::value& v, ContainerSpec& spec) {
@@ -57,6 +61,11 @@ void take_rights(const json::value& v, ContainerSpec& spec) {
   spec.read_only_root = json::get_bool(v, {"readOnlyRoot"}).value_or(false);
   spec.oom_score_adj = int_at(v, "oomScoreAdj");
   spec.pids_limit = json::get_int(v, {"pidsLimit"}).value_or(0);
+  if (json::find(v, {"gpus"}) == nullptr) return;
+  spec.gpus.emplace();
+  for (const json::value& minor : json::get_array(v, {"gpus"})) {
+    spec.gpus->push_back(static_cast<int>(json::get_int(minor, {}).value_or(0)));
+  }
 }
 
 std::string_view state_name(ContainerState state) {
