@@ -1,5 +1,6 @@
 """Probes of running containers, with real processes."""
 import json
+import sys
 import time
 
 from skiff import pod_manifest, wait_for
@@ -75,3 +76,33 @@ def test_a_failed_startup_fails_a_pod_that_may_not_restart(skiff, manifest):
     assert any("timed out after 1s" in m for m in events(skiff, "never", "Unhealthy"))
     assert "Container main failed startup probe" in events(skiff, "never", "Killing")
     skiff.kubectl("delete", "pod", "never")
+
+
+# A real gRPC server that stops serving when a file appears.
+GRPC_SERVER = """
+import concurrent.futures, os, time
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
+states = health.HealthServicer()
+health_pb2_grpc.add_HealthServicer_to_server(states, server)
+states.set("db", health_pb2.HealthCheckResponse.SERVING)
+assert server.add_insecure_port("0.0.0.0:8097") == 8097
+server.start()
+while not os.path.exists("/tmp/down"):
+    time.sleep(0.1)
+states.set("db", health_pb2.HealthCheckResponse.NOT_SERVING)
+time.sleep(600)
+"""
+
+
+def test_readiness_by_grpc_follows_a_real_server(skiff, manifest):
+    start(skiff, manifest, "grpc", [sys.executable, "-c", GRPC_SERVER],
+          readinessProbe={"grpc": {"port": 8097, "service": "db"}, "periodSeconds": 1, "timeoutSeconds": 5,
+                          "failureThreshold": 1})
+    wait_for(lambda: condition(skiff.pod("grpc"), "Ready") == "True", 60)
+    skiff.kubectl("exec", "grpc", "--", "touch", "/tmp/down")
+    wait_for(lambda: condition(skiff.pod("grpc"), "Ready") == "False")
+    wait_for(lambda: any('service unhealthy (responded with "NOT_SERVING")' in m
+                         for m in events(skiff, "grpc", "Unhealthy")))
+    skiff.kubectl("delete", "pod", "grpc", "--now")

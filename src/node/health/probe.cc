@@ -18,6 +18,7 @@
 #include "base/strings.h"
 #include "net/client.h"
 #include "node/health/exec.h"
+#include "node/health/grpc_probe.h"
 
 namespace skiff::node {
 namespace {
@@ -249,9 +250,7 @@ ProbeAnswer run_probe(Runtime& runtime, const ProbeRequest& request, const std::
   if (json::find(request.handler, {"exec"}) != nullptr) return probe_exec(runtime, request, stop);
   if (json::find(request.handler, {"httpGet"}) != nullptr) return probe_http(request, stop);
   if (json::find(request.handler, {"tcpSocket"}) != nullptr) return probe_tcp(request);
-  if (json::find(request.handler, {"grpc"}) != nullptr) {
-    return error("gRPC probes are not supported by this node");
-  }
+  if (json::find(request.handler, {"grpc"}) != nullptr) return probe_grpc(request, stop);
   return error("the probe names no handler");
 }
 

@@ -1,4 +1,4 @@
-// Asks a container once how it is: by a command inside, an HTTP request or a connection.
+// Asks a container once how it is: by a command inside, an HTTP request, a gRPC call or a connection.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ struct ProbeRequest {
   std::string pod_uid = {};
   std::string pod_ip = {};
   json::value container = {};  // its specification: name and named ports
-  json::value handler = {};    // exec, httpGet or tcpSocket
+  json::value handler = {};    // exec, httpGet, tcpSocket or grpc
   std::chrono::milliseconds timeout{1000};
   std::string purpose = "probe";  // kube-PURPOSE in the User-Agent
   bool any_status = false;        // any answer to an HTTP request is a good one

@@ -171,9 +171,40 @@ TEST(TcpProbe, ARefusedConnectionIsAFailure) {
 
 TEST(Probe, APortByAnUnknownNameAndAHandlerWeLackTeachNothing) {
   EXPECT_EQ(ask(R"({"tcpSocket":{"port":"none"}})").outcome, ProbeOutcome::kError);
-  const ProbeAnswer grpc = ask(R"({"grpc":{"port":80}})");
-  EXPECT_EQ(grpc.outcome, ProbeOutcome::kError);
-  EXPECT_NE(grpc.text.find("gRPC"), std::string::npos);
+  EXPECT_EQ(ask(R"({"telepathy":{}})").outcome, ProbeOutcome::kError);
+}
+
+// Frames of HTTP/2: settings, headers, a message with this status, trailers with grpc-status 0.
+std::string grpc_answer(char status) {
+  using std::string_literals::operator""s;
+  return "\0\0\0\x04\0\0\0\0\0"s + "\0\0\x01\x01\x04\0\0\0\x01\x88"s +
+         "\0\0\x07\0\0\0\0\0\x01\0\0\0\0\x02\x08"s + status +
+         "\0\0\x0f\x01\x05\0\0\0\x01\0\x0bgrpc-status\x01"s + "0";
+}
+
+std::string grpc(int port) { return R"({"grpc":{"port":)" + std::to_string(port) + "}}"; }
+
+TEST(GrpcProbe, AServiceThatServesIsWell) {
+  Server well([](const std::string&) { return grpc_answer(1); });
+  const ProbeAnswer answer = ask(grpc(well.port()));
+  EXPECT_EQ(answer.outcome, ProbeOutcome::kSuccess) << answer.text;
+  EXPECT_NE(well.asked().find("/grpc.health.v1.Health/Check"), std::string::npos);
+  Server ill([](const std::string&) { return grpc_answer(2); });
+  EXPECT_EQ(ask(grpc(ill.port())).outcome, ProbeOutcome::kFailure);
+  EXPECT_EQ(ask(grpc(ill.port())).text, "service unhealthy (responded with \"NOT_SERVING\")");
+}
+
+TEST(GrpcProbe, WhoeverDoesNotSpeakItFails) {
+  Server web([](const std::string&) { return plain(400); });
+  EXPECT_EQ(ask(grpc(web.port())).text,
+            "error: health rpc probe failed: the server does not speak HTTP/2");
+  Server mute([](const std::string&) { return ""; });
+  EXPECT_EQ(ask(grpc(mute.port())).text,
+            "error: health rpc probe failed: the server closed the connection");
+  const std::string closed = std::to_string(closed_port());
+  EXPECT_EQ(ask(R"({"grpc":{"port":)" + closed + "}}").text,
+            "timeout: failed to connect service \"127.0.0.1:" + closed +
+                "\" within 5s: context deadline exceeded");
 }
 
 TEST(Probe, PortsAreNumbersNamesOrNumbersInText) {
