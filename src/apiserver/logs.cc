@@ -21,7 +21,8 @@ std::vector<std::string> container_names(const json::value& pod, std::string_vie
 }
 
 const json::value* container_status(const json::value& pod, std::string_view name) {
-  for (std::string_view list : {"containerStatuses", "initContainerStatuses"}) {
+  for (std::string_view list :
+       {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
     for (const json::value& status : json::get_array(pod, {"status", list})) {
       if (json::get_string(status, {"name"}) == name) return &status;
     }
@@ -98,7 +99,9 @@ Result<std::string> choose_container(const json::value& pod, const std::string& 
   const auto main = container_names(pod, "containers");
   const auto init = container_names(pod, "initContainers");
   if (!asked.empty()) {
-    if (std::ranges::count(main, asked) > 0 || std::ranges::count(init, asked) > 0) return asked;
+    for (const auto& names : {main, init, container_names(pod, "ephemeralContainers")}) {
+      if (std::ranges::count(names, asked) > 0) return asked;
+    }
     return fail(Code::kBadRequest,
                 fmt::format("container {} is not valid for pod {}", asked, api::name(pod)));
   }

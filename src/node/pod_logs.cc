@@ -35,12 +35,14 @@ std::optional<int> attempt_of(std::string_view id) {
 
 Result<int> log_attempt(const json::value& pod, std::string_view container, bool previous) {
   const auto name = api::name(pod);
-  if (find_by_name(pod, "spec", {"containers", "initContainers"}, container) == nullptr) {
+  if (find_by_name(pod, "spec", {"containers", "initContainers", "ephemeralContainers"},
+                   container) == nullptr) {
     return fail(Code::kBadRequest,
                 fmt::format("container {} is not valid for pod {}", container, name));
   }
-  const json::value* status =
-      find_by_name(pod, "status", {"containerStatuses", "initContainerStatuses"}, container);
+  const json::value* status = find_by_name(
+      pod, "status", {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"},
+      container);
   const json::value none = json::object();
   if (status == nullptr) status = &none;
   const auto last =

@@ -57,5 +57,16 @@ TEST(LogAttempt, FindsTheRunThatIsMeant) {
   }
 }
 
+TEST(LogAttempt, FindsContainersThatWerePutIntoTheRunningPod) {
+  const auto pod = json::parse(
+      R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"main"}],
+          "ephemeralContainers":[{"name":"debug"}]},"status":{"ephemeralContainerStatuses":[
+          {"name":"debug","state":{"running":{}},"containerID":"skiff://u.debug.0"}]}})");
+  ASSERT_TRUE(pod);
+  const auto attempt = log_attempt(*pod, "debug", false);
+  ASSERT_TRUE(attempt) << attempt.error().message;
+  EXPECT_EQ(*attempt, 0);
+}
+
 }  // namespace
 }  // namespace skiff::node

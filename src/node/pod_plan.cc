@@ -26,7 +26,8 @@ class Round {
         now_(now),
         policy_(json::get_string(pod_, {"spec", "restartPolicy"}, "Always")),
         deleting_(api::deleting(pod_)),
-        containers_(container_facts(view, now)) {
+        containers_(container_facts(view, now)),
+        ephemeral_(ephemeral_facts(view, now)) {
     actions_.memory = view.memory;
   }
 
@@ -38,6 +39,7 @@ class Round {
       end_containers();
     } else {
       run_containers();
+      run_ephemeral();
     }
     write_status();
     return std::move(actions_);
@@ -46,9 +48,9 @@ class Round {
  private:
   bool alive() const { return view_.sandbox && view_.sandbox->alive; }
 
+  static bool runs(const ContainerFacts& c) { return c.life == Life::kRunning; }
   bool any_running() const {
-    return std::any_of(containers_.begin(), containers_.end(),
-                       [](const ContainerFacts& c) { return c.life == Life::kRunning; });
+    return std::ranges::any_of(containers_, runs) || std::ranges::any_of(ephemeral_, runs);
   }
 
   void wake_at(Time when) {
@@ -125,6 +127,9 @@ class Round {
     }
     // Sidecars serve the others to their end, and those that started before them: they go last, in
     // the reverse order.
+    for (const ContainerFacts& c : ephemeral_) {
+      if (runs(c)) end_run(c, grace(), true, "Stopping container " + c.name);
+    }
     bool others = false;
     for (auto c = containers_.rbegin(); c != containers_.rend(); ++c) {
       if (c->life != Life::kRunning) continue;
@@ -231,12 +236,26 @@ class Round {
       if (c.init && !c.sidecar && c.succeeded()) return;
       if (!may_restart(c)) return;
     }
-    const auto obstacle = view_.obstacles.find(c.name);
-    if (obstacle != view_.obstacles.end()) {
-      show_obstacle(c, obstacle->second);
-      if (now_ < obstacle->second.retry_at) return wake_at(obstacle->second.retry_at);
-    }
+    if (obstructed(c)) return;
     actions_.start.push_back({c.name, c.life == Life::kStopped ? c.attempt + 1 : c.attempt});
+  }
+
+  // Somebody looks into the pod: started once, whatever the pod's own containers are at.
+  void run_ephemeral() {
+    for (ContainerFacts& c : ephemeral_) {
+      if (c.life != Life::kNeverRan || !alive() || obstructed(c)) continue;
+      actions_.start.push_back({c.name, 0});
+    }
+  }
+
+  // Whether what was in its way the last time must be waited for.
+  bool obstructed(ContainerFacts& c) {
+    const auto obstacle = view_.obstacles.find(c.name);
+    if (obstacle == view_.obstacles.end()) return false;
+    show_obstacle(c, obstacle->second);
+    if (now_ >= obstacle->second.retry_at) return false;
+    wake_at(obstacle->second.retry_at);
+    return true;
   }
 
   // Pull failures are told twice over, as kubectl's readers know them: the failure, then the wait.
@@ -299,7 +318,10 @@ class Round {
       });
       return !any_running() ? Phase::kFailed : began ? Phase::kRunning : Phase::kPending;
     }
-    return decide_phase(containers_, policy_, ending_);
+    const Phase own = decide_phase(containers_, policy_, ending_);
+    // A pod that is over has nothing left running.
+    const bool over = own == Phase::kSucceeded || own == Phase::kFailed;
+    return over && std::ranges::any_of(ephemeral_, runs) ? Phase::kRunning : own;
   }
 
   void write_status() {
@@ -309,9 +331,18 @@ class Round {
       if ((c.life != Life::kNeverRan && !c.starting()) || !c.waiting_reason.empty()) continue;
       c.waiting_reason = before_start();
     }
+    for (ContainerFacts& c : ephemeral_) {
+      if (c.life == Life::kNeverRan && c.waiting_reason.empty()) {
+        c.waiting_reason = "ContainerCreating";
+      }
+    }
     // The reason of the pod is told with its end, not while its containers still run.
-    const StatusInput input{view_, containers_, now_is, over ? reason_ : std::string(),
-                            over ? message_ : std::string()};
+    const StatusInput input{view_,
+                            containers_,
+                            now_is,
+                            over ? reason_ : std::string(),
+                            over ? message_ : std::string(),
+                            ephemeral_};
     json::value status = build_status(input, now_);
     const json::value* old = json::find(pod_, {"status"});
     if (old != nullptr && *old == status) return;
@@ -325,6 +356,7 @@ class Round {
   const std::string policy_;
   const bool deleting_;
   std::vector<ContainerFacts> containers_;
+  std::vector<ContainerFacts> ephemeral_;
   bool ending_ = false;  // nothing is started any more
   std::string reason_ = {};
   std::string message_ = {};
@@ -349,7 +381,7 @@ Duration restart_delay(int streak) {
 PodActions plan_pod(const PodView& view, Time now) { return Round(view, now).run(); }
 
 const json::value* find_container(const json::value& pod, std::string_view name) {
-  for (const std::string_view list : {"initContainers", "containers"}) {
+  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     for (const json::value& container : json::get_array(pod, {"spec", list})) {
       if (json::get_string(container, {"name"}) == name) return &container;
     }

@@ -110,7 +110,7 @@ PodActions plan_pod(const PodView& view, Time now);
 
 // Guaranteed, Burstable or BestEffort, from requests and limits.
 std::string_view qos_class(const json::value& pod);
-// The specification of a container, init or not; null: there is none of this name.
+// The specification of a container of any kind; null: there is none of this name.
 const json::value* find_container(const json::value& pod, std::string_view name);
 bool finished(const json::value& pod);  // its phase is Succeeded or Failed
 std::string container_id(std::string_view pod_uid, std::string_view container, int attempt);

@@ -117,6 +117,27 @@ void read_health(ContainerFacts& facts, const PodView& view) {
   facts.ready = facts.started && !probed(ProbeKind::kReadiness);
 }
 
+ContainerFacts facts_of(const PodView& view, const json::value& spec, std::string_view statuses,
+                        Time now) {
+  ContainerFacts facts;
+  facts.spec = &spec;
+  facts.name = std::string(json::get_string(spec, {"name"}));
+  facts.old_status = status_of(*view.pod, statuses, facts.name);
+  if (const ContainerRecord* record = record_of(view, facts.name)) {
+    read_record(facts, *record, view.sandbox->alive, now);
+  } else if (facts.old_status != nullptr) {
+    read_old_status(facts, now);
+  }
+  read_health(facts, view);
+  if (const auto id = view.image_ids.find(facts.name); id != view.image_ids.end()) {
+    facts.image_id = id->second;
+  } else if (facts.old_status != nullptr) {
+    // In the words of an earlier Skiff.
+    facts.image_id = json::get_string(*facts.old_status, {"imageID"});
+  }
+  return facts;
+}
+
 json::object terminated_state(const ContainerFacts& facts, std::string_view pod_uid) {
   json::object out;
   out["exitCode"] = facts.end.exit_code;
@@ -159,7 +180,7 @@ json::value container_status(const ContainerFacts& facts, std::string_view pod_u
   out["state"] = std::move(state);
   out["lastState"] = std::move(last);
   // An ordinary init container is ready once it has done its work.
-  out["ready"] = facts.init && !facts.sidecar ? facts.succeeded() : facts.ready;
+  out["ready"] = facts.init && !facts.sidecar ? facts.succeeded() : facts.ready && !facts.ephemeral;
   out["restartCount"] = facts.attempt;
   out["image"] = json::string(image);
   out["imageID"] = facts.life == Life::kNeverRan ? json::string()
@@ -168,7 +189,7 @@ json::value container_status(const ContainerFacts& facts, std::string_view pod_u
   if (facts.life != Life::kNeverRan) {
     out["containerID"] = container_id(pod_uid, facts.name, facts.attempt);
   }
-  out["started"] = facts.started;
+  if (!facts.ephemeral) out["started"] = facts.started;
   return out;
 }
 
@@ -277,32 +298,24 @@ std::string container_id(std::string_view pod_uid, std::string_view container, i
 }
 
 std::vector<ContainerFacts> container_facts(const PodView& view, Time now) {
-  const json::value& pod = *view.pod;
   std::vector<ContainerFacts> out;
-  for (const bool init : {true, false}) {
-    const std::string_view list = init ? "initContainers" : "containers";
-    const std::string_view statuses = init ? "initContainerStatuses" : "containerStatuses";
-    for (const json::value& spec : json::get_array(pod, {"spec", list})) {
-      ContainerFacts facts;
-      facts.spec = &spec;
-      facts.name = std::string(json::get_string(spec, {"name"}));
-      facts.init = init;
-      facts.sidecar = init && json::get_string(spec, {"restartPolicy"}) == "Always";
-      facts.old_status = status_of(pod, statuses, facts.name);
-      if (const ContainerRecord* record = record_of(view, facts.name)) {
-        read_record(facts, *record, view.sandbox->alive, now);
-      } else if (facts.old_status != nullptr) {
-        read_old_status(facts, now);
-      }
-      read_health(facts, view);
-      if (const auto id = view.image_ids.find(facts.name); id != view.image_ids.end()) {
-        facts.image_id = id->second;
-      } else if (facts.old_status != nullptr) {
-        // In the words of an earlier Skiff.
-        facts.image_id = json::get_string(*facts.old_status, {"imageID"});
-      }
-      out.push_back(std::move(facts));
-    }
+  for (const json::value& spec : json::get_array(*view.pod, {"spec", "initContainers"})) {
+    ContainerFacts& facts = out.emplace_back(facts_of(view, spec, "initContainerStatuses", now));
+    facts.init = true;
+    facts.sidecar = json::get_string(spec, {"restartPolicy"}) == "Always";
+  }
+  for (const json::value& spec : json::get_array(*view.pod, {"spec", "containers"})) {
+    out.push_back(facts_of(view, spec, "containerStatuses", now));
+  }
+  return out;
+}
+
+std::vector<ContainerFacts> ephemeral_facts(const PodView& view, Time now) {
+  std::vector<ContainerFacts> out;
+  for (const json::value& spec : json::get_array(*view.pod, {"spec", "ephemeralContainers"})) {
+    ContainerFacts& facts =
+        out.emplace_back(facts_of(view, spec, "ephemeralContainerStatuses", now));
+    facts.ephemeral = true;
   }
   return out;
 }
@@ -389,6 +402,11 @@ json::value build_status(const StatusInput& input, Time now) {
     (c.init ? init : main).push_back(container_status(c, api::uid(pod)));
   }
   if (!init.empty()) status["initContainerStatuses"] = std::move(init);
+  json::array ephemeral;
+  for (const ContainerFacts& c : input.ephemeral) {
+    ephemeral.push_back(container_status(c, api::uid(pod)));
+  }
+  if (!ephemeral.empty()) status["ephemeralContainerStatuses"] = std::move(ephemeral);
   status["containerStatuses"] = std::move(main);
   return status;
 }

@@ -30,7 +30,8 @@ struct ContainerFacts {
   const json::value* old_status = nullptr;  // null: none yet
   std::string name = {};
   bool init = false;
-  bool sidecar = false;  // an init container that is kept running beside the others
+  bool sidecar = false;    // an init container that is kept running beside the others
+  bool ephemeral = false;  // put into the running pod to look at it
   Life life = Life::kNeverRan;
   int attempt = 0;  // of the newest run; 0 where it never ran
   Time started_at = {};
@@ -51,6 +52,8 @@ struct ContainerFacts {
 };
 
 std::vector<ContainerFacts> container_facts(const PodView& view, Time now);
+// Those that were put into the running pod. They count for nothing that the pod is or does.
+std::vector<ContainerFacts> ephemeral_facts(const PodView& view, Time now);
 
 // Once a main container ran, what a sidecar does holds up nothing any more.
 bool main_began(const std::vector<ContainerFacts>& containers);
@@ -71,6 +74,7 @@ struct StatusInput {
   Phase phase = Phase::kPending;
   std::string reason = {};
   std::string message = {};
+  std::vector<ContainerFacts> ephemeral = {};
 };
 json::value build_status(const StatusInput& input, Time now);
 

@@ -1,4 +1,4 @@
-// Asks a container once how it is: by a command inside, an HTTP request, a gRPC call or a connection.
+// Asks a container once how it is: by a command inside, HTTP, gRPC or a connection.
 #pragma once
 
 #include <chrono>
