@@ -100,7 +100,7 @@ def look(server):
 
 
 def left_behind(before, after):
-    return {what: sorted(after[what] - before[what]) for what in after if after[what] - before[what]}
+    return {what: sorted(after[what] - before[what]) for what in before if after[what] - before[what]}
 
 
 @contextlib.contextmanager

@@ -48,6 +48,7 @@ class Skiff:
 
     def __init__(self, *up_options):
         self.data = tempfile.mkdtemp(prefix="skiff-e2e-")
+        self.binary = BINARY
         self.https, self.http = free_port(), free_port()
         self.up_options = list(up_options)
         self.home = tempfile.mkdtemp(prefix="skiff-e2e-home-")
@@ -91,7 +92,7 @@ class Skiff:
         assert not reports, "\n".join(reports)
 
     def run(self, *arguments, check=True, stdin=None, timeout=120):
-        done = subprocess.run([BINARY, *arguments], env=self.environment(), input=stdin,
+        done = subprocess.run([self.binary, *arguments], env=self.environment(), input=stdin,
                               capture_output=True, text=True, timeout=timeout)
         if check and done.returncode:
             raise AssertionError(f"skiff {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")

@@ -40,9 +40,8 @@ class ShimExec final : public ExecSession {
     if (text_.empty()) return fail(Code::kServiceUnavailable, "the container or its pod ended");
     SKIFF_ASSIGN(const json::value answer, json::parse(trim(text_)));
     if (const auto code = json::get_int(answer, {"exitCode"})) return static_cast<int>(*code);
-    const auto code = json::get_int(answer, {"code"});
-    return fail(code ? static_cast<Code>(*code) : Code::kInternal,
-                std::string(json::get_string(answer, {"error"})));
+    if (auto error = answered_error(answer)) return std::unexpected(std::move(*error));
+    return fail(Code::kInternal, "the pod's shim answered nothing");
   }
 
   const Fd connection_;
@@ -65,10 +64,7 @@ Result<int> read_answer(const Fd& connection) {
     text.append(piece, static_cast<std::size_t>(n));
   }
   SKIFF_ASSIGN(const json::value answer, json::parse(trim(text)));
-  if (const std::string_view error = json::get_string(answer, {"error"}); !error.empty()) {
-    const auto code = json::get_int(answer, {"code"});
-    return fail(code ? static_cast<Code>(*code) : Code::kInternal, std::string(error));
-  }
+  if (auto error = answered_error(answer)) return std::unexpected(std::move(*error));
   return descriptors.empty() ? -1 : descriptors.front().release();
 }
 

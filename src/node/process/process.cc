@@ -99,8 +99,9 @@ class ProcessRuntime : public Runtime {
  private:
   std::string folder_of(std::string_view pod_uid) const;
   // Nothing where there is no file or, after a power loss, no whole one. An error says nothing
-  // about the pod: the file is there but this process cannot read it now.
+  // about the pod: the file is there but this process cannot read it now, or a newer one wrote it.
   Result<std::optional<SandboxFile>> read_sandbox(std::string_view pod_uid) const;
+  Result<std::optional<SandboxFile>> read_any_sandbox(std::string_view pod_uid) const;
   void adopt();
   void set_up_network();
   void tell(std::string sentence) const;
@@ -177,8 +178,9 @@ void ProcessRuntime::set_up_network() {
 
 void ProcessRuntime::adopt() {
   for (const std::string& uid : list()) {
-    const auto read = read_sandbox(uid);
+    const auto read = read_any_sandbox(uid);
     if (!read || !*read || (*read)->stopped) continue;
+    if (const auto known = known_format(**read); !known) tell(known.error().message);
     if (pool_) pool_->hold((*read)->ip);
     loopback_.hold((*read)->ip);
     // A shim that is gone is found out by inspect().
@@ -195,6 +197,13 @@ std::string ProcessRuntime::folder_of(std::string_view pod_uid) const {
 }
 
 Result<std::optional<SandboxFile>> ProcessRuntime::read_sandbox(std::string_view pod_uid) const {
+  SKIFF_ASSIGN(auto file, read_any_sandbox(pod_uid));
+  if (file) SKIFF_TRY(known_format(*file));
+  return file;
+}
+
+Result<std::optional<SandboxFile>> ProcessRuntime::read_any_sandbox(
+    std::string_view pod_uid) const {
   const auto text = read_file(folder_of(pod_uid) + "/sandbox.json");
   if (!text && text.error().code == Code::kNotFound) return std::nullopt;
   if (!text) return std::unexpected(text.error());
@@ -285,6 +294,8 @@ Result<void> ProcessRuntime::start_container(std::string_view pod_uid, const Con
   if (!privileged_ && !spec.mounts.empty() && !told_mounts_.exchange(true)) {
     tell("volumes are not at their mount paths: Skiff is not root");
   }
+  SKIFF_ASSIGN(const auto file, read_sandbox(pod_uid));
+  if (file) SKIFF_TRY(can_run(file->format, spec));
   json::object request = to_json(spec);
   request["op"] = "start";
   return ask_shim(folder_of(pod_uid), request, kStartPatience);
@@ -358,7 +369,8 @@ std::vector<std::optional<Reading>> ProcessRuntime::measure(
 void ProcessRuntime::record_loss(std::string_view pod_uid) {
   const std::lock_guard lock(loss_mutex_);
   const auto file = read_sandbox(pod_uid);
-  const bool same_boot = file && *file && (*file)->boot == boot_;
+  if (!file) return;
+  const bool same_boot = *file && (*file)->boot == boot_;
   const std::string folder = folder_of(pod_uid);
   for (ContainerRecord& record : read_records(folder)) {
     if (record.state != ContainerState::kRunning) continue;

@@ -220,6 +220,45 @@ TEST_P(AnyPod, AnEndThatCannotBeWrittenDownIsToldOnceItCan) {
   EXPECT_EQ(wait_exit("p1", "main").exit_code, 7);
 }
 
+TEST_P(AnyPod, OfANewerSkiffIsLeftAloneUntilThatOneIsBack) {
+  const std::string ip = start_pod("p1").ip;
+  ASSERT_TRUE(runtime().start_container("p1", {.name = "main", .argv = {"sleep", "1000"}}));
+  const std::string folder = *runtime().pod_folder("p1");
+  const std::string file = *read_file(folder + "/sandbox.json");
+  json::value newer = *json::parse(file);
+  newer.as_object()["format"] = 99;
+  ASSERT_TRUE(replace_file(folder, "sandbox.json", json::serialize(newer)));
+  restart_runtime();
+  const auto look = runtime().inspect("p1");
+  ASSERT_FALSE(look);
+  EXPECT_NE(look.error().message.find("newer Skiff"), std::string::npos) << look.error().message;
+  EXPECT_FALSE(runtime().start_sandbox({.pod_uid = "p1"}));
+  EXPECT_FALSE(runtime().stop_sandbox("p1"));
+  EXPECT_FALSE(runtime().start_container("p1", {.name = "other", .argv = {"true"}}));
+  EXPECT_EQ(runtime().list(), std::vector<std::string>{"p1"});
+  EXPECT_NE(start_pod("p2").ip, ip) << "its address is its own";
+  ASSERT_TRUE(replace_file(folder, "sandbox.json", file));
+  restart_runtime();
+  const auto again = runtime().inspect("p1");
+  ASSERT_TRUE(again && again->alive);
+  EXPECT_EQ(again->containers[0].state, ContainerState::kRunning);
+}
+
+TEST_P(AnyPod, OfAnOlderSkiffRunsWhatItsShimUnderstands) {
+  start_pod("p1");
+  const std::string folder = *runtime().pod_folder("p1");
+  json::value older = *json::parse(*read_file(folder + "/sandbox.json"));
+  older.as_object().erase("format");
+  ASSERT_TRUE(replace_file(folder, "sandbox.json", json::serialize(older)));
+  restart_runtime();
+  EXPECT_TRUE(runtime().inspect("p1")->alive);
+  EXPECT_EQ(run("p1", {.name = "main", .argv = {"sh", "-c", "exit 4"}}).exit_code, 4);
+  const auto refused =
+      runtime().start_container("p1", {.name = "safe", .argv = {"true"}, .read_only_root = true});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("older Skiff"), std::string::npos);
+}
+
 TEST_P(AnyPod, StoppingKeepsLogsAndRecordsAndNothingElse) {
   start_pod("p1");
   const std::string mark = "86397." + std::to_string(::getpid());

@@ -74,10 +74,8 @@ Result<void> ask_shim(const std::string& pod_folder, const json::object& request
                read_to_end(connection.get(), static_cast<int>(patience.count())));
   if (text.empty()) return fail(Code::kServiceUnavailable, "the pod's shim went away");
   SKIFF_ASSIGN(const json::value answer, json::parse(trim(text)));
-  const std::string_view error = json::get_string(answer, {"error"});
-  if (error.empty()) return {};
-  const auto code = json::get_int(answer, {"code"});
-  return fail(code ? static_cast<Code>(*code) : Code::kInternal, std::string(error));
+  if (auto error = answered_error(answer)) return std::unexpected(std::move(*error));
+  return {};
 }
 
 bool wait_for_end(pid_t pid, std::chrono::milliseconds patience) {

@@ -82,6 +82,8 @@ Result<void> Shim::open(const std::string& folder) {
   SKIFF_ASSIGN(const std::string text, read_file(folder + "/sandbox.json"));
   SKIFF_ASSIGN(const json::value parsed, json::parse(text));
   SKIFF_ASSIGN(pod_.file, sandbox_from_json(parsed));
+  // A file of a newer Skiff: the program was taken back while it ran.
+  SKIFF_TRY(known_format(pod_.file));
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_.valid()) return os_failure("epoll");
   sigset_t wanted;

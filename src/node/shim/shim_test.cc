@@ -85,6 +85,61 @@ TEST(Wire, OnlyTheNewestAttemptIsShownAndHalfWrittenFilesAreNot) {
   remove_tree(folder);
 }
 
+TEST(Format, WhatHasNoNumberIsOfBeforeAndUnderstood) {
+  const auto old = sandbox_from_json(*json::parse(R"({"podUid":"u","ip":"10.0.0.2","boot":"b"})"));
+  ASSERT_TRUE(old);
+  EXPECT_EQ(old->format, 0);
+  EXPECT_EQ(old->ip, "10.0.0.2");
+  EXPECT_FALSE(old->stopped);
+  EXPECT_TRUE(known_format(*old));
+  const auto now = sandbox_from_json(to_json(SandboxFile{.spec = {.pod_uid = "u"}}));
+  EXPECT_EQ(now->format, kFormat);
+  const auto record = record_from_json(*json::parse(R"({"name":"main","state":"exited"})"));
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->exit_code, 0);
+}
+
+TEST(Format, OfANewerSkiffIsNamedAndLeftAlone) {
+  SandboxFile file{.format = kFormat + 1, .spec = {.pod_uid = "u", .pod_name = "web"}};
+  const auto known = known_format(file);
+  ASSERT_FALSE(known);
+  EXPECT_EQ(known.error().code, Code::kServiceUnavailable);
+  EXPECT_TRUE(known.error().message.starts_with("pod web was started by a newer Skiff"));
+}
+
+TEST(Format, AnOldShimIsNotAskedForWhatItWouldPassOver) {
+  struct Case {
+    const char* sentence;
+    ContainerSpec spec;
+    bool old_can;
+  };
+  const Case cases[] = {
+      {"a plain command", {.name = "m", .argv = {"true"}, .memory_limit_bytes = 1}, true},
+      {"a volume", {.name = "m", .mounts = {{"/a", "/b"}}}, true},
+      {"an image would become the machine's files", {.name = "m", .layers = {"/l"}}, false},
+      {"a user would become root", {.name = "m", .uid = 1000}, false},
+      {"rights that were taken would be there", {.name = "m", .capabilities = 0}, false},
+      {"a root to read only", {.name = "m", .read_only_root = true}, false},
+      {"no new privileges", {.name = "m", .no_new_privileges = true}, false},
+      {"a volume in memory", {.name = "m", .mounts = {{.memory_bytes = 1}}}, false},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(can_run(0, c.spec).has_value(), c.old_can) << c.sentence;
+    EXPECT_TRUE(can_run(kFormat, c.spec)) << c.sentence;
+  }
+}
+
+TEST(Format, AnOldShimThatKnowsNoSuchRequestSaysSoInWords) {
+  const auto old = answered_error(*json::parse(R"({"error":"unknown op \"exec\"","code":0})"));
+  ASSERT_TRUE(old);
+  EXPECT_EQ(old->message,
+            "the pod was started by an older Skiff and cannot do this (unknown op \"exec\"); "
+            "delete the pod to have it made anew");
+  EXPECT_EQ(answered_error(*json::parse(R"({"error":"gone","code":3})"))->code, Code::kNotFound);
+  EXPECT_EQ(answered_error(*json::parse(R"({"error":"odd"})"))->code, Code::kInternal);
+  EXPECT_FALSE(answered_error(*json::parse("{}")));
+}
+
 TEST(Files, RoomThatWasKeptIsWrittenOverAndGivenBack) {
   const std::string folder = testing::TempDir() + "skiff-room-" + std::to_string(::getpid());
   ASSERT_TRUE(make_folders(folder));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -88,12 +89,55 @@ Result<ContainerState> state_from(std::string_view name) {
   return fail(Code::kInternal, fmt::format("a record names the unknown state \"{}\"", name));
 }
 
+// Codes travel as numbers: the order of the enumeration is part of the format.
+static_assert(static_cast<int>(Code::kBadRequest) == 0 && static_cast<int>(Code::kNotFound) == 3 &&
+              static_cast<int>(Code::kConflict) == 7 && static_cast<int>(Code::kTimeout) == 16);
+
 }  // namespace
+
+Result<void> known_format(const SandboxFile& file) {
+  if (file.format <= kFormat) return {};
+  return fail(Code::kServiceUnavailable,
+              fmt::format("pod {} was started by a newer Skiff (format {}, this one knows {}) and "
+                          "is left alone: start the newer Skiff again",
+                          file.spec.pod_name.empty() ? file.spec.pod_uid : file.spec.pod_name,
+                          file.format, kFormat));
+}
+
+Result<void> can_run(int format, const ContainerSpec& spec) {
+  const ContainerSpec usual;
+  const bool memory = std::ranges::any_of(
+      spec.mounts, [](const Mount& m) { return m.memory_bytes || !m.inside.empty(); });
+  const bool plain = spec.layers.empty() && !spec.uid && !spec.gid && spec.groups.empty() &&
+                     spec.own_groups && spec.capabilities == usual.capabilities &&
+                     !spec.privileged && !spec.no_new_privileges && !spec.read_only_root &&
+                     !spec.tty && !spec.stdin_open && !memory;
+  if (format >= 1 || plain) return {};
+  return fail(Code::kServiceUnavailable,
+              fmt::format("container {} asks for what the pod cannot give it: the pod was started "
+                          "by an older Skiff; delete the pod to have it made anew",
+                          spec.name));
+}
+
+std::optional<Error> answered_error(const json::value& answer) {
+  const std::string_view error = json::get_string(answer, {"error"});
+  if (error.empty()) return std::nullopt;
+  if (error.starts_with("unknown op ")) {
+    return Error{.code = Code::kServiceUnavailable,
+                 .message = fmt::format("the pod was started by an older Skiff and cannot do this "
+                                        "({}); delete the pod to have it made anew",
+                                        error)};
+  }
+  const auto code = json::get_int(answer, {"code"});
+  return Error{.code = code ? static_cast<Code>(*code) : Code::kInternal,
+               .message = std::string(error)};
+}
 
 json::object to_json(const SandboxFile& file) {
   json::object sysctls;
   for (const auto& [name, value] : file.spec.sysctls) sysctls[name] = value;
-  return {{"podUid", file.spec.pod_uid},
+  return {{"format", file.format},
+          {"podUid", file.spec.pod_uid},
           {"podNamespace", file.spec.pod_ns},
           {"podName", file.spec.pod_name},
           {"hostname", file.spec.hostname},
@@ -111,7 +155,8 @@ json::object to_json(const SandboxFile& file) {
 }
 
 Result<SandboxFile> sandbox_from_json(const json::value& v) {
-  SandboxFile file{.spec = {.pod_uid = text_at(v, "podUid"),
+  SandboxFile file{.format = int_at(v, "format"),
+                   .spec = {.pod_uid = text_at(v, "podUid"),
                             .pod_ns = text_at(v, "podNamespace"),
                             .pod_name = text_at(v, "podName"),
                             .hostname = text_at(v, "hostname"),

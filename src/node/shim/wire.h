@@ -8,6 +8,7 @@
 //   logs/NAME/ATTEMPT.log    CRI lines; ATTEMPT.log.1, .2, ... are full and older
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,16 @@
 
 namespace skiff::node {
 
+// Which of these forms somebody speaks. Shims outlive the Skiff that started them, so each side
+// meets older ones: a field that is absent has the meaning it had before it was invented. The
+// number goes up when a shim of before would do something else than it is asked to.
+//   0  of before there were numbers: names, commands, volumes and limits are safe to ask for
+//   1  images, users, groups, capabilities, terminals, volumes in memory
+inline constexpr int kFormat = 1;
+
 // What the shim reads when it starts.
 struct SandboxFile {
+  int format = kFormat;  // of the shim
   SandboxSpec spec = {};
   std::string ip = {};
   std::string boot = {};
@@ -27,6 +36,13 @@ struct SandboxFile {
   bool own_network = false;  // the shim makes a network namespace
   bool stopped = false;      // only logs and records are left
 };
+
+// An error where the pod is held by a shim of a newer Skiff, whose words this one cannot know.
+Result<void> known_format(const SandboxFile& file);
+// An error where a shim of that format would run something else than this.
+Result<void> can_run(int format, const ContainerSpec& spec);
+// What an answer of a shim says went wrong; nothing where all went well.
+std::optional<Error> answered_error(const json::value& answer);
 
 json::object to_json(const SandboxFile& file);
 Result<SandboxFile> sandbox_from_json(const json::value& v);
