@@ -22,6 +22,7 @@
 #include "node/net/addresses.h"
 #include "node/node_object.h"
 #include "node/pod_logs.h"
+#include "node/rootless/rootless.h"
 #include "node/shutdown.h"
 #include "scheduler/controller.h"
 #include "webui/status_page.h"
@@ -104,7 +105,12 @@ void stop_pods(node::Runtime& runtime, const env::Clock& clock,
 }  // namespace
 
 Result<void> clean_up(const std::string& data) {
+  if (needs_sweep(data)) return sweep(data);
   SKIFF_ASSIGN(const DataFolder folder, DataFolder::open(data));
+  return clean_up_in(folder);
+}
+
+Result<void> clean_up_in(const DataFolder& folder) {
   const node::ProcessOptions options = process_options(folder);
   const std::unique_ptr<node::Runtime> runtime = node::make_process_runtime(options);
   stop_pods(*runtime, env::posix::Clock(), {});
@@ -112,9 +118,10 @@ Result<void> clean_up(const std::string& data) {
   return node::release_network(options);
 }
 
-Platform::Platform(DataFolder folder, cli::UpOptions options)
+Platform::Platform(DataFolder folder, cli::UpOptions options, const Outside& outside)
     : folder_(std::move(folder)),
       options_(std::move(options)),
+      outside_(outside),
       started_at_(clock_.now()),
       started_(clock_.elapsed()),
       registry_(api::builtin_definitions()),
@@ -123,7 +130,7 @@ Platform::Platform(DataFolder folder, cli::UpOptions options)
 Platform::~Platform() { stop(true); }
 
 Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
-                                                  AskToStop ask_to_stop) {
+                                                  AskToStop ask_to_stop, Outside& outside) {
   SKIFF_ASSIGN(const Address http, parse_address("--http", options.http));
   if (!loopback(http.host)) {
     return fail(Code::kBadRequest,
@@ -132,7 +139,9 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options,
                             options.http));
   }
   SKIFF_ASSIGN(DataFolder folder, DataFolder::open(options.data));
-  std::unique_ptr<Platform> platform(new Platform(std::move(folder), options));
+  // Before the first thread.
+  SKIFF_TRY(move_inside(folder, options, outside));
+  std::unique_ptr<Platform> platform(new Platform(std::move(folder), options, outside));
   SKIFF_TRY(platform->open_store());
   if (!options.api_only) platform->choose_network();
   SKIFF_TRY(platform->load_credentials());
@@ -376,22 +385,26 @@ void Platform::start_node() {
 Result<void> Platform::listen() {
   SKIFF_ASSIGN(const Address https, parse_address("--https", options_.https));
   SKIFF_ASSIGN(const Address http, parse_address("--http", options_.http));
-  SKIFF_ASSIGN(http_,
-               net::Server::start(
-                   {.listeners = {{.address = https.host, .port = https.port, .tls = true},
-                                  {.address = http.host,
-                                   .port = http.port,
-                                   .trust_local = options_.local_trust}},
-                    .certificate_pem = credentials_.server.certificate_pem,
-                    .key_pem = credentials_.server.key_pem,
-                    .client_ca_pem = credentials_.authority.certificate_pem,
-                    .gate =
-                        [this](std::uint64_t revision, std::function<void()> ready,
-                               store::Store::Refused refused) {
-                          store_->when_visible(revision, std::move(ready), std::move(refused));
-                        },
-                    .server_header = "skiff"},
-                   [this](const http::Request& request) { return server_->handle(request); }));
+  SKIFF_ASSIGN(
+      http_,
+      net::Server::start(
+          {.listeners =
+               {{.address = https.host, .port = https.port, .tls = true, .socket = outside_.https},
+                {.address = http.host,
+                 .port = http.port,
+                 .trust_local = options_.local_trust,
+                 .socket = outside_.http}},
+           .certificate_pem = credentials_.server.certificate_pem,
+           .key_pem = credentials_.server.key_pem,
+           .client_ca_pem = credentials_.authority.certificate_pem,
+           .gate =
+               [this](std::uint64_t revision, std::function<void()> ready,
+                      store::Store::Refused refused) {
+                 store_->when_visible(revision, std::move(ready), std::move(refused));
+               },
+           .server_header = "skiff",
+           .owners = outside_.owners},
+          [this](const http::Request& request) { return server_->handle(request); }));
   api_url_ = url("https", https.host, http_->port(0));
   page_url_ = url("http", http.host, http_->port(1));
   SKIFF_TRY(write_file(folder_.at("kubeconfig"), kubeconfig_text(credentials_, api_url_), 0600));
@@ -448,6 +461,7 @@ void Platform::stop(bool keep_pods) {
   if (!keep_pods && process_.privileged) {
     if (auto released = node::release_network(process_); !released)
       log_line(released.error().message);
+    if (outside_.entered) node::end_rootless(folder_.path());
   }
   server_.reset();
   store_.reset();

@@ -14,6 +14,7 @@
 #include "assembly/data_folder.h"
 #include "assembly/features.h"
 #include "assembly/loop.h"
+#include "assembly/rootless.h"
 #include "cli/cli.h"
 #include "client/local/local_client.h"
 #include "control/runtime.h"
@@ -37,7 +38,7 @@ class Platform {
   // Called, from any thread, when a client asks for it: to be gone, or to start again at once.
   using AskToStop = std::function<void(bool keep_pods, bool start_again)>;
   static Result<std::unique_ptr<Platform>> start(const cli::UpOptions& options,
-                                                 AskToStop ask_to_stop);
+                                                 AskToStop ask_to_stop, Outside& outside);
   ~Platform();
 
   // One line for people: where it answers and how to point clients here.
@@ -46,7 +47,7 @@ class Platform {
   void stop(bool keep_pods);
 
  private:
-  Platform(DataFolder folder, cli::UpOptions options);
+  Platform(DataFolder folder, cli::UpOptions options, const Outside& outside);
 
   Result<void> open_store();
   void choose_network();
@@ -65,6 +66,7 @@ class Platform {
 
   const DataFolder folder_;
   const cli::UpOptions options_;
+  const Outside& outside_;
   const env::posix::Clock clock_ = {};
   const Time started_at_;
   const Duration started_;
@@ -99,5 +101,6 @@ class Platform {
 // Ends the pods that a Skiff with this data folder left behind when it was killed, and removes its
 // network.
 Result<void> clean_up(const std::string& data);
+Result<void> clean_up_in(const DataFolder& folder);
 
 }  // namespace skiff::assembly

@@ -46,13 +46,16 @@ int serve_cluster(const cli::UpOptions& options, const sigset_t& signals) {
 }
 
 // From start to stop. True: it is to start again, as it was started before.
-Result<bool> run_once(const cli::UpOptions& options, const sigset_t& signals) {
+Result<bool> run_once(const cli::UpOptions& options, const sigset_t& signals, Outside& outside) {
   std::atomic<bool> keep_pods = true, again = false;
-  SKIFF_ASSIGN(const auto platform, Platform::start(options, [&](bool keep, bool start_again) {
-                 keep_pods = keep;
-                 again = start_again;
-                 kill(getpid(), SIGTERM);
-               }));
+  SKIFF_ASSIGN(const auto platform, Platform::start(
+                                        options,
+                                        [&](bool keep, bool start_again) {
+                                          keep_pods = keep;
+                                          again = start_again;
+                                          kill(getpid(), SIGTERM);
+                                        },
+                                        outside));
   if (options.ready) options.ready(platform->summary());
   wait_for_signal(signals);
   log_line(keep_pods ? "stopping; pods go on" : "stopping, pods too");
@@ -61,8 +64,9 @@ Result<bool> run_once(const cli::UpOptions& options, const sigset_t& signals) {
 }
 
 int serve_machine(const cli::UpOptions& options, const sigset_t& signals) {
+  Outside outside;
   while (true) {
-    const auto start_again = run_once(options, signals);
+    const auto start_again = run_once(options, signals, outside);
     if (!start_again) return report(start_again.error());
     if (!*start_again) return 0;
     log_line("starting again");

@@ -97,10 +97,13 @@ class Unpacker {
 
   static Result<void> make_opaque(int parent, const char* name) {
     const Fd folder(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!folder.valid() || ::fsetxattr(folder.get(), "trusted.overlay.opaque", "y", 1, 0) != 0) {
-      return os_failure("cannot hide a folder of the layers below");
+    if (!folder.valid()) return os_failure("cannot hide a folder of the layers below");
+    // The second is what overlayfs looks for in a user namespace, where the first is forbidden.
+    for (const char* key : {"trusted.overlay.opaque", "user.overlay.opaque"}) {
+      if (::fsetxattr(folder.get(), key, "y", 1, 0) == 0) return {};
+      if (errno != EPERM) break;
     }
-    return {};
+    return os_failure("cannot hide a folder of the layers below");
   }
 
   static Result<void> white_out(int parent, const std::string& name, const TarEntry& entry) {
@@ -194,7 +197,9 @@ class Unpacker {
 
   // Owner first: a change of it takes set-user-id bits and capabilities away.
   Result<void> attributes(const TarEntry& entry, int parent, const std::string& name) {
-    if (::fchownat(parent, name.c_str(), entry.uid, entry.gid, AT_SYMLINK_NOFOLLOW) != 0) {
+    // An owner who is nobody in our user namespace: it is ours then.
+    if (::fchownat(parent, name.c_str(), entry.uid, entry.gid, AT_SYMLINK_NOFOLLOW) != 0 &&
+        errno != EINVAL) {
       return os_failure(entry.path);
     }
     if (entry.type == TarType::kSymLink) {

@@ -59,7 +59,10 @@ bool hides(int layer, const std::string& path) {
   if (!S_ISDIR(info.st_mode)) return true;
   char value = 0;
   const std::string real = fmt::format("/proc/self/fd/{}", there.get());
-  return ::getxattr(real.c_str(), "trusted.overlay.opaque", &value, 1) == 1 && value == 'y';
+  for (const char* key : {"trusted.overlay.opaque", "user.overlay.opaque"}) {
+    if (::getxattr(real.c_str(), key, &value, 1) == 1 && value == 'y') return true;
+  }
+  return false;
 }
 
 }  // namespace

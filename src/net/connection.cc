@@ -118,8 +118,7 @@ void Connection::identify_peer() {
                         .local = bytes_of(unmapped(local.address())),
                         .remote_port = remote.port(),
                         .local_port = local.port()};
-  const auto owner = socket_owner(pair);
-  peer_.same_user = owner && *owner == ::geteuid();
+  peer_.same_user = core_->options.owners->is_ours(pair);
 }
 
 void Connection::handshake() {

@@ -1,5 +1,6 @@
 #include "net/server.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -13,6 +14,7 @@
 #include "base/check.h"
 #include "net/connection.h"
 #include "net/http_text.h"
+#include "net/socket_owner.h"
 
 namespace skiff::net {
 
@@ -50,6 +52,26 @@ std::unexpected<Error> cannot_listen(const Listen& listen, const error_code& err
               fmt::format("cannot listen on {}: {}", where, error.message()));
 }
 
+Result<void> open_acceptor(tcp::acceptor& acceptor, const Listen& listen) {
+  error_code error;
+  const auto address = asio::ip::make_address(listen.address, error);
+  if (error) {
+    return fail(Code::kInvalid, fmt::format("cannot listen on {}: \"{}\" is not an IP address",
+                                            shown(listen), listen.address));
+  }
+  const tcp::endpoint endpoint(address, listen.port);
+  if (listen.socket >= 0) {
+    acceptor.assign(endpoint.protocol(), ::fcntl(listen.socket, F_DUPFD_CLOEXEC, 0), error);
+  } else {
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+  }
+  if (error) return cannot_listen(listen, error);
+  return {};
+}
+
 // One bound socket, accepting on its own strand.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
@@ -60,18 +82,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
         pause_(acceptor_.get_executor()) {}
 
   Result<void> bind() {
+    SKIFF_TRY(open_acceptor(acceptor_, listen_));
     error_code error;
-    const auto address = asio::ip::make_address(listen_.address, error);
-    if (error) {
-      return fail(Code::kInvalid, fmt::format("cannot listen on {}: \"{}\" is not an IP address",
-                                              shown(listen_), listen_.address));
-    }
-    const tcp::endpoint endpoint(address, listen_.port);
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
-    if (error) return cannot_listen(listen_, error);
     port_ = acceptor_.local_endpoint(error).port();
     return {};
   }
@@ -221,9 +233,21 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, http::Handler handler) {
+  if (!options.owners) options.owners = std::make_shared<SocketOwners>();
   auto impl = std::make_unique<Impl>(std::move(options), std::move(handler));
   SKIFF_TRY(impl->start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Result<int> open_listener(const Listen& listen) {
+  asio::io_context io;
+  tcp::acceptor acceptor(io);
+  SKIFF_TRY(open_acceptor(acceptor, listen));
+  error_code error;
+  const int fd = acceptor.release(error);
+  if (error) return cannot_listen(listen, error);
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return fd;
 }
 
 std::uint16_t Server::port(std::size_t listener) const { return impl_->port(listener); }

@@ -22,7 +22,14 @@ struct Listen {
   bool tls = false;
   // Ask the kernel who owns the other end of a plain loopback connection (http::Peer::same_user).
   bool trust_local = false;
+  // A socket that is bound and listens already, in another network namespace perhaps; it is copied.
+  int socket = -1;
 };
+
+class SocketOwners;
+
+// A socket for Listen::socket; the caller closes it.
+Result<int> open_listener(const Listen& listen);
 
 struct ServerOptions {
   std::vector<Listen> listeners = {};
@@ -38,6 +45,8 @@ struct ServerOptions {
                                   std::function<void(const Error&)> refused)>;
   Gate gate = {};
   std::string server_header = {};
+  // Who is asked for owners of connections; nothing: made by the server.
+  std::shared_ptr<SocketOwners> owners = {};
 
   std::size_t header_bytes = limits::kHttpHeaderBytes;
   std::size_t body_bytes = limits::kRequestBodyBytes;

@@ -49,20 +49,22 @@ DiagRequest diag_request(const SocketPair& pair) {
 bool owned(unsigned state, unsigned long inode) { return state == TCP_ESTABLISHED && inode != 0; }
 
 // False: the kernel cannot be asked this way. True with an empty owner: it does not know.
-bool ask_netlink(const SocketPair& pair, std::optional<uid_t>& owner) {
-  const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+bool ask_netlink(int fd, std::uint32_t sequence, const SocketPair& pair,
+                 std::optional<uid_t>& owner) {
   if (fd < 0) return false;
-  const DiagRequest request = diag_request(pair);
+  DiagRequest request = diag_request(pair);
+  request.header.nlmsg_seq = sequence;
   alignas(nlmsghdr) char answer[8192];
   sockaddr_nl kernel{};
   kernel.nl_family = AF_NETLINK;
   ssize_t size = ::sendto(fd, &request, sizeof request, 0, reinterpret_cast<sockaddr*>(&kernel),
                           sizeof kernel);
   // The kernel has put its answer into our queue before sendto returns, so this never waits.
-  if (size > 0) size = ::recv(fd, answer, sizeof answer, MSG_DONTWAIT);
-  ::close(fd);
-  if (size < static_cast<ssize_t>(sizeof(nlmsghdr))) return false;
   const auto* header = reinterpret_cast<const nlmsghdr*>(answer);
+  do {  // what is left of a question that failed is nobody's answer
+    if (size > 0) size = ::recv(fd, answer, sizeof answer, MSG_DONTWAIT);
+    if (size < static_cast<ssize_t>(sizeof(nlmsghdr))) return false;
+  } while (header->nlmsg_seq != sequence);
   if (header->nlmsg_type == NLMSG_ERROR) {
     const auto* error = static_cast<const nlmsgerr*>(NLMSG_DATA(header));
     return error->error == -ENOENT;
@@ -124,9 +126,25 @@ std::optional<uid_t> owner_in_table(std::string_view table, const SocketPair& pa
   return {};
 }
 
-std::optional<uid_t> socket_owner(const SocketPair& pair) {
+SocketOwners::SocketOwners()
+    : user_(::geteuid()), fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)) {}
+
+SocketOwners::~SocketOwners() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool SocketOwners::is_ours(const SocketPair& pair) {
+  const auto found = owner(pair);
+  return found && *found == user_;
+}
+
+std::optional<uid_t> SocketOwners::owner(const SocketPair& pair) {
   std::optional<uid_t> owner;
-  if (ask_netlink(pair, owner)) return owner;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ask_netlink(fd_, ++asked_, pair, owner)) return owner;
+  }
+  // In another namespace this is another table, and nobody is found.
   std::ifstream file(pair.v6 ? "/proc/net/tcp6" : "/proc/net/tcp");
   const std::string table((std::istreambuf_iterator<char>(file)), {});
   return owner_in_table(table, pair);

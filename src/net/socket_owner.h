@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -19,9 +20,26 @@ struct SocketPair {
   std::uint16_t local_port = 0;
 };
 
-// The owner of the peer's socket; nothing where the kernel does not know it, or where the socket
-// has no owner any more (a closed socket reads as root's and must never be taken for it).
-std::optional<uid_t> socket_owner(const SocketPair& pair);
+// Looks at the network, and through the eyes of the user, that the process had when this was made:
+// it may have entered namespaces since.
+class SocketOwners {
+ public:
+  SocketOwners();
+  ~SocketOwners();
+  SocketOwners(const SocketOwners&) = delete;
+  SocketOwners& operator=(const SocketOwners&) = delete;
+
+  // The owner of the peer's socket; nothing where the kernel does not know it, or where the socket
+  // has no owner any more (a closed socket reads as root's and must never be taken for it).
+  std::optional<uid_t> owner(const SocketPair& pair);
+  bool is_ours(const SocketPair& pair);
+
+ private:
+  const uid_t user_;
+  const int fd_;
+  std::mutex mutex_;  // one question at a time
+  std::uint32_t asked_ = 0;
+};
 
 // The same from the text of /proc/net/tcp or tcp6, for kernels without inet_diag.
 std::optional<uid_t> owner_in_table(std::string_view table, const SocketPair& pair);

@@ -87,19 +87,19 @@ TEST(SocketOwner, OfALiveConnectionIsItsUserAndOfAClosedOneNobody) {
   SocketPair pair{.remote_port = ntohs(remote.sin_port), .local_port = ntohs(local.sin_port)};
   std::memcpy(pair.remote.data(), &remote.sin_addr, 4);
   std::memcpy(pair.local.data(), &local.sin_addr, 4);
-  EXPECT_EQ(socket_owner(pair), user);
+  EXPECT_EQ(SocketOwners().owner(pair), user);
   ::close(pipe[1]);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   // Our end is still open, and the kernel still lists the other, now as root's.
-  EXPECT_EQ(socket_owner(pair), std::nullopt);
+  EXPECT_EQ(SocketOwners().owner(pair), std::nullopt);
   ::close(accepted);
   ::close(listener);
 }
 
 TEST(SocketOwner, OfAConnectionThatDoesNotExistIsNobody) {
-  EXPECT_FALSE(socket_owner(
+  EXPECT_FALSE(SocketOwners().owner(
       {.remote = {127, 0, 0, 1}, .local = {127, 0, 0, 1}, .remote_port = 1, .local_port = 2}));
 }
 

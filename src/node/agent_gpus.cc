@@ -6,9 +6,17 @@
 #include "api/meta.h"
 #include "node/agent_impl.h"
 #include "node/shim/files.h"
+#include "node/shim/user.h"
 
 namespace skiff::node {
 namespace {
+
+// Who programs run as where nobody says otherwise: the user who started us, whatever his namespace
+// calls him.
+int own_uid() {
+  const UserMap map = own_user_map();
+  return map.single ? map.outside : static_cast<int>(::geteuid());
+}
 
 constexpr const char* kKept = "gpus.json";  // in the pod's folder, gone with its sandbox
 constexpr std::string_view kPresent = "nvidia.com/gpu.present";
@@ -92,7 +100,7 @@ std::expected<Setup, Refusal> Agent::Impl::set_up(Pod& pod, const json::value& o
                                  .container = container,
                                  .attempt = attempt,
                                  .image = image,
-                                 .own_uid = static_cast<int>(::geteuid()),
+                                 .own_uid = own_uid(),
                                  .environment = std::move(environment)});
   if (setup) setup->spec.gpus = std::move(minors);
   return setup;

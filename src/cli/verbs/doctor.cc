@@ -48,8 +48,13 @@ bool on_path(std::string_view program) {
 Finding check_user() {
   if (geteuid() == 0)
     return {.what = "user", .detail = "root: pods get namespaces, own addresses and limits"};
+  if (on_path("pasta") || on_path("slirp4netns")) {
+    return {
+        .what = "user",
+        .detail = "not root: pods get a user namespace where the machine allows it (see the log)"};
+  }
   return {Health::kLimited, "user", "not root: pods share this machine's network and process list",
-          "run as root for isolated pods: sudo skiff up -d"};
+          "install passt (or slirp4netns), or run as root: sudo skiff up -d"};
 }
 
 Finding check_cgroups() {

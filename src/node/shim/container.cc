@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "node/log_files.h"
 #include "node/shim/program.h"
 #include "node/shim/rootfs.h"
+#include "node/shim/user.h"
 
 namespace skiff::node {
 namespace {
@@ -92,6 +94,10 @@ Result<Streams> make_streams(const ContainerSpec& spec) {
 // The child is the first process of a new pid namespace; the shim itself stays where it is.
 pid_t fork_in_namespace(const PodContext& pod) {
   if (!pod.file.privileged) return ::fork();
+  // Out of a user namespace there is no way back into the machine's pid namespace.
+  if (!own_user_map().whole) {
+    return static_cast<pid_t>(::syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0));
+  }
   if (::unshare(CLONE_NEWPID) != 0) return -1;
   const pid_t child = ::fork();
   const int number = errno;

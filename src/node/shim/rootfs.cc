@@ -18,6 +18,7 @@
 #include "node/shim/files.h"
 #include "node/shim/mounts.h"
 #include "node/shim/read_only.h"
+#include "node/shim/user.h"
 
 namespace skiff::node {
 namespace {
@@ -59,16 +60,19 @@ Result<void> overlay_at(const std::vector<std::string>& lowers, const std::strin
   struct stat below{};
   if (::stat(lower.c_str(), &below) != 0) return os_failure(lower);
   const std::string upper = "layers/" + layer + "/upper";
+  // An owner who is nobody in our user namespace stays outside.
   if (::chmod(upper.c_str(), below.st_mode & 07777) != 0 ||
-      ::chown(upper.c_str(), below.st_uid, below.st_gid) != 0) {
+      (::chown(upper.c_str(), below.st_uid, below.st_gid) != 0 && errno != EINVAL)) {
     return os_failure(upper);
   }
   std::string below_all = escape_option(lower);
   if (lowers.size() > 1) {
     SKIFF_ASSIGN(below_all, short_names(lowers, layer));
   }
+  // In a user namespace overlayfs keeps its notes where every owner of a file may write.
   const std::string options =
-      fmt::format("lowerdir={},upperdir={},workdir=layers/{}/work", below_all, upper, layer);
+      fmt::format("lowerdir={},upperdir={},workdir=layers/{}/work{}", below_all, upper, layer,
+                  own_user_map().whole ? "" : ",userxattr");
   const std::string place = fmt::format("/proc/self/fd/{}", target);
   if (::mount("overlay", place.c_str(), "overlay", 0, options.c_str()) != 0) {
     return os_failure(fmt::format("cannot lay a private layer over {}", lower));
@@ -138,15 +142,23 @@ Result<void> mount_dev(int root, const RootRequest& request) {
     unsigned minor;
     unsigned major = 1;
   };
+  std::vector<std::string> foreign;
   const mode_t old_mask = ::umask(0);
   for (const Node& n : {Node{"null", 3}, Node{"zero", 5}, Node{"full", 7}, Node{"random", 8},
                         Node{"urandom", 9}, Node{"tty", 0, 5}}) {
-    if (::mknodat(dev.get(), n.name, S_IFCHR | 0666, ::makedev(n.major, n.minor)) != 0) {
+    if (::mknodat(dev.get(), n.name, S_IFCHR | 0666, ::makedev(n.major, n.minor)) == 0) continue;
+    if (errno != EPERM) {
       ::umask(old_mask);
       return os_failure(n.name);
     }
+    foreign.emplace_back(n.name);
   }
   ::umask(old_mask);
+  // In a user namespace no device is made: the machine's own are shown.
+  for (const std::string& name : foreign) {
+    SKIFF_ASSIGN(const Fd target, open_in_root(root, "/dev/" + name, Missing::kMakeFile));
+    SKIFF_TRY(bind_at("/dev/" + name, target.get(), plain));
+  }
   (void)::symlinkat("/proc/self/fd", dev.get(), "fd");
   (void)::symlinkat("/proc/self/fd/0", dev.get(), "stdin");
   (void)::symlinkat("/proc/self/fd/1", dev.get(), "stdout");
@@ -259,11 +271,42 @@ Result<void> mount_image_root(const RootRequest& request) {
   return overlay_at(container.layers, layer, place.get());
 }
 
+// In a user namespace no overlay lies on a folder that has other mounts below it, least of all on
+// the root: each of its folders gets one of its own.
+Result<void> mount_by_folder(const std::string& pod_folder) {
+  SKIFF_TRY(make_folders("layers/0/upper"));
+  ::chmod("layers/0/upper", 0755);
+  const Fd place(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.valid()) return os_failure("rootfs");
+  SKIFF_TRY(bind_at("layers/0/upper", place.get(), {.recursive = false}));
+  const Fd root(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return os_failure("rootfs");
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/", error)) {
+    const std::string path = entry.path(), name = entry.path().filename();
+    if (entry.is_symlink(error)) {
+      const std::string target = std::filesystem::read_symlink(path, error);
+      (void)::symlinkat(target.c_str(), root.get(), name.c_str());
+      continue;
+    }
+    // What the machine's services keep in /run is not the pod's, which gets its secrets below it.
+    const bool own = path == "/run" || hidden({.path = path, .type = ""}, pod_folder);
+    const Missing kind = entry.is_directory(error) ? Missing::kMakeFolder : Missing::kMakeFile;
+    SKIFF_ASSIGN(const Fd target, open_in_root(root.get(), path, kind));
+    if (own) continue;
+    if (kind == Missing::kMakeFolder && overlay_at({path}, "0-" + name, target.get())) continue;
+    // Likewise: it stops no pod.
+    (void)bind_at(path, target.get(), {.read_only = true});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> mount_machine_root(const std::string& pod_folder) {
   if (::chdir(pod_folder.c_str()) != 0) return os_failure(pod_folder);
   SKIFF_TRY(make_folders("rootfs"));
+  if (!own_user_map().whole) return mount_by_folder(pod_folder);
   Fd place(::open("rootfs", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!place.valid()) return os_failure("rootfs");
   if (!overlay_at({"/"}, "0", place.get())) {

@@ -208,6 +208,22 @@ TEST(LogTail, KeepsEightyLinesAndTwoThousandBytes) {
   EXPECT_EQ(log_tail(lines), std::string(2047, 'x') + "\n");
 }
 
+TEST(UserMap, SaysWhoIsRootOutside) {
+  const UserMap machine = parse_user_map("         0          0 4294967295\n");
+  EXPECT_TRUE(machine.whole);
+  EXPECT_FALSE(machine.single);
+  const UserMap single = parse_user_map("         0       1000          1\n");
+  EXPECT_FALSE(single.whole);
+  EXPECT_TRUE(single.single);
+  EXPECT_EQ(single.outside, 1000);
+  const UserMap many = parse_user_map("   0   1000   1\n   1   100000   65536\n");
+  EXPECT_FALSE(many.whole);
+  EXPECT_FALSE(many.single);
+  EXPECT_EQ(many.outside, 1000);
+  EXPECT_TRUE(parse_user_map("").whole) << "a kernel without user namespaces";
+  EXPECT_FALSE(parse_user_map("0 0 65536\n").whole) << "root's own namespace, but not all users";
+}
+
 TEST(Account, IsReadFromTheFilesOfTheContainer) {
   constexpr std::string_view kPasswd =
       "root:x:0:0:root:/root:/bin/sh\n# a remark\nbroken:x\njovyan:x:1000:100::/home/jovyan:\n";

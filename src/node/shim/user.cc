@@ -67,7 +67,23 @@ std::vector<int> all_groups(const ContainerSpec& spec, const Account& account) {
   return out;
 }
 
+UserMap parse_user_map(std::string_view text) {
+  std::vector<int> numbers;  // inside, outside, how many; the last of all users does not fit
+  for (const std::string_view word : split(text.substr(0, text.find('\n')), ' ')) {
+    if (!word.empty()) numbers.push_back(number(word).value_or(-1));
+  }
+  const bool one_line =
+      text.find('\n') == std::string_view::npos || text.find('\n') + 1 == text.size();
+  if (numbers.size() != 3 || (one_line && numbers[0] == 0 && numbers[1] == 0 && numbers[2] == -1)) {
+    return {};
+  }
+  return {.whole = false, .single = one_line && numbers[2] == 1, .outside = numbers[1]};
+}
+
+UserMap own_user_map() { return parse_user_map(read_file("/proc/self/uid_map").value_or("")); }
+
 Result<void> become_user(const ContainerSpec& spec) {
+  if (own_user_map().single) return {};
   const auto uid = static_cast<uid_t>(spec.uid.value_or(0));
   const std::string passwd = read_file("/etc/passwd").value_or("");
   const std::string group = read_file("/etc/group").value_or("");

@@ -1,0 +1,92 @@
+#include "assembly/rootless.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "assembly/address.h"
+#include "assembly/log.h"
+#include "assembly/platform.h"
+#include "net/server.h"
+#include "node/rootless/rootless.h"
+#include "node/shim/user.h"
+
+extern char** environ;
+
+namespace skiff::assembly {
+namespace {
+
+std::string own_binary() { return std::filesystem::canonical("/proc/self/exe"); }
+
+Result<void> open_doors(const cli::UpOptions& options, Outside& outside) {
+  SKIFF_ASSIGN(const Address https, parse_address("--https", options.https));
+  SKIFF_ASSIGN(const Address http, parse_address("--http", options.http));
+  SKIFF_ASSIGN(outside.https,
+               net::open_listener({.address = https.host, .port = https.port, .tls = true}));
+  SKIFF_ASSIGN(outside.http, net::open_listener({.address = http.host, .port = http.port}));
+  outside.owners = std::make_shared<net::SocketOwners>();
+  return {};
+}
+
+}  // namespace
+
+Result<void> move_inside(const DataFolder& folder, const cli::UpOptions& options,
+                         Outside& outside) {
+  if (::geteuid() == 0 || options.api_only || outside.entered) return {};
+  if (outside.https < 0) SKIFF_TRY(open_doors(options, outside));
+  const auto story = node::enter_rootless({.folder = folder.path(), .skiff_binary = own_binary()});
+  if (!story) {
+    // Half the way in, we would be root of nothing.
+    if (!node::own_user_map().whole) return std::unexpected(story.error());
+    log_line(fmt::format("pods have loopback addresses, no network of their own: {}",
+                         story.error().message));
+    return {};
+  }
+  outside.entered = true;
+  log_line(fmt::format(
+      "not root: pods have a network of their own in a user namespace, the outside by {}{}",
+      story->program,
+      story->many_users
+          ? ""
+          : "; all users in pods are you (/etc/subuid and newuidmap give no others)"));
+  return {};
+}
+
+bool needs_sweep(const std::string& data) {
+  std::error_code error;
+  const std::string full = std::filesystem::canonical(data, error);
+  return ::geteuid() != 0 && !error && node::rootless_lives(full);
+}
+
+Result<void> sweep(const std::string& data) {
+  std::string words[] = {own_binary(), "sweep", data};
+  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  pid_t pid = 0;
+  int status = ::posix_spawn(&pid, argv[0], nullptr, nullptr, argv, environ);
+  if (status == 0) {
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  if (status == 0) return {};
+  return fail(Code::kInternal, "pods may be left in the user namespace of " + data);
+}
+
+int sweep_main(int argc, char** argv) {
+  const auto done = [&]() -> Result<void> {
+    if (argc != 3) return fail(Code::kBadRequest, "usage: skiff sweep DATA");
+    SKIFF_ASSIGN(const DataFolder folder, DataFolder::open(argv[2]));
+    SKIFF_TRY(node::enter_rootless({.folder = folder.path(), .skiff_binary = own_binary()}));
+    SKIFF_TRY(clean_up_in(folder));
+    node::end_rootless(folder.path());
+    return {};
+  }();
+  if (done) return 0;
+  fmt::print(stderr, "error: {}\n", done.error().message);
+  return 1;
+}
+
+}  // namespace skiff::assembly

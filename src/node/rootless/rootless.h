@@ -1,0 +1,32 @@
+// An ordinary user as root of namespaces of his own: users, mounts, network. Held by a process that
+// outlives Skiff, so that pods keep their network while it is away and the next Skiff finds them.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace skiff::node {
+
+struct RootlessOptions {
+  std::string folder = {};        // absolute; the record of who holds the namespaces is in it
+  std::string skiff_binary = {};  // run as: BINARY hold FOLDER
+};
+
+struct RootlessStory {
+  std::string program = {};  // what carries packets to the outside: pasta or slirp4netns
+  bool many_users = false;   // /etc/subuid grants others beside the user himself
+};
+
+// Enters the namespaces, which are made where they are missing. Only for a process with one thread.
+// An error says why this machine does not allow it, and nothing has changed.
+Result<RootlessStory> enter_rootless(const RootlessOptions& options);
+// Whether a holder is alive.
+bool rootless_lives(const std::string& folder);
+// Ends the holder and the network program; for when no pod is left.
+void end_rootless(const std::string& folder);
+
+// `skiff hold FOLDER`: the holder itself.
+int hold_main(int argc, char** argv);
+
+}  // namespace skiff::node

@@ -1,0 +1,209 @@
+"""Skiff of an ordinary user: pods with addresses, names and files of their own in a user namespace."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import skiff as harness
+from skiff import Skiff, alive, pod_manifest, wait_for
+
+USER = 23456
+# The tests run as root of a machine whose /dev/net/tun may be root's: the user gets his own in a private mount
+# namespace, as distributions give it to everybody.
+def become(tun_mode="666"):
+    return ["unshare", "-m", "sh", "-c",
+            f"mount -t tmpfs none /mnt && mknod /mnt/tun c 10 200 && chmod {tun_mode} /mnt/tun"
+            f" && mount --bind /mnt/tun /dev/net/tun && exec setpriv --reuid {USER} --regid {USER} --clear-groups"
+            ' "$@"', "sh"]
+
+
+def usable():
+    if os.geteuid() != 0 or not os.path.exists("/dev/net/tun"):
+        return False
+    if not (shutil.which("pasta") or shutil.which("slirp4netns")):
+        return False
+    return subprocess.run([*become(), "unshare", "-Urn", "true"], capture_output=True).returncode == 0
+
+
+class RootlessSkiff(Skiff):
+    """The same, driven by a user without rights; the binary is where he may read it."""
+
+    def __init__(self, *up_options, tun_mode="666"):
+        super().__init__(*up_options)
+        self.tun_mode = tun_mode
+        self.place = tempfile.mkdtemp(prefix="skiff-e2e-user-")
+        os.chmod(self.place, 0o755)
+        self.binary = shutil.copy(harness.BINARY, f"{self.place}/skiff")
+        os.chmod(self.binary, 0o755)
+        for folder in (self.data, self.home, self.reports):
+            os.chown(folder, USER, USER)
+
+    def request(self, method, path, body=None, token=None, headers=None):
+        return super().request(method, path, body, token or self.token(), headers)
+
+    def run(self, *arguments, check=True, stdin=None, timeout=120):
+        done = subprocess.run([*become(self.tun_mode), self.binary, *arguments], env=self.environment(), input=stdin, cwd="/",
+                              capture_output=True, text=True, timeout=timeout)
+        if check and done.returncode:
+            raise AssertionError(f"skiff {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def log(self):
+        return (pathlib.Path(self.data) / "skiff.log").read_text()
+
+    def record(self):
+        return json.loads((pathlib.Path(self.data) / "rootless.json").read_text())
+
+    def stop(self):
+        super().stop()
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
+def left_over(data):
+    """Processes of the user that name the data folder."""
+    out = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and data.encode() in (folder / "cmdline").read_bytes() and alive(int(folder.name)):
+                out.append((folder.name, (folder / "cmdline").read_bytes()))
+        except OSError:
+            pass
+    return out
+
+
+SERVER = ("import http.server, socketserver\n"
+          "class A(http.server.BaseHTTPRequestHandler):\n"
+          "    def do_GET(self):\n"
+          "        self.send_response(200); self.send_header('Content-Length', '2'); self.end_headers(); self.wfile.write(b'hi')\n"
+          "socketserver.ThreadingTCPServer(('', 80), A).serve_forever()")
+PYTHON = "/usr/bin/python3"
+needs_namespace = pytest.mark.skipif(not usable(), reason="needs root, /dev/net/tun and pasta or slirp4netns")
+
+
+@pytest.fixture(scope="module")
+def rootless():
+    server = RootlessSkiff("--images=host")
+    server.start()
+    pod = pod_manifest("web", [PYTHON, "-c", SERVER], terminationGracePeriodSeconds=1)
+    pod["metadata"]["labels"] = {"app": "web"}
+    server.kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    server.kubectl("apply", "-f", "-", stdin=json.dumps({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 8080, "targetPort": 80}]}}))
+    server.kubectl("apply", "-f", "-", stdin=json.dumps(
+        pod_manifest("client", ["sleep", "1000"], terminationGracePeriodSeconds=1)))
+    for name in ("web", "client"):
+        server.wait_phase(name, "Running")
+    yield server
+    server.stop()
+    assert left_over(server.data) == []
+
+
+def inside(server, pod, script):
+    return server.kubectl("exec", pod, "--", PYTHON, "-c", script).stdout.strip()
+
+
+def fetch(url):
+    return ("import time, urllib.request as u\nfor _ in range(50):\n"
+            f"    try: print(u.urlopen('{url}', timeout=5).read().decode()); break\n"
+            "    except OSError: time.sleep(0.1)")
+
+
+@needs_namespace
+def test_it_is_told_which_network_pods_have(rootless):
+    assert "pods have a network of their own in a user namespace, the outside by " in rootless.log()
+    assert "pods have no resource limits" in rootless.log()
+
+
+@needs_namespace
+def test_pods_have_addresses_of_their_own_and_find_each_other(rootless):
+    web, client = (rootless.pod(name)["status"]["podIP"] for name in ("web", "client"))
+    assert web != client and not web.startswith("127.")
+    assert inside(rootless, "client", fetch(f"http://{web}")) == "hi"
+    assert inside(rootless, "client", fetch("http://web:8080")) == "hi"
+    assert inside(rootless, "web", fetch("http://web.default.svc.cluster.local:8080")) == "hi", "itself"
+
+
+@needs_namespace
+def test_the_api_is_found_from_pods_and_trusts_the_user_outside(rootless):
+    script = ("import json, ssl, urllib.request as u\n"
+              "c = ssl.create_default_context(cafile='/var/run/secrets/kubernetes.io/serviceaccount/ca.crt')\n"
+              "print(json.load(u.urlopen('https://kubernetes.default.svc/version', context=c, timeout=10))['major'])")
+    assert inside(rootless, "client", script) == "1"
+    assert Skiff.request(rootless, "GET", "/api/v1/pods")[0] == 403, "anonymous: root is not the user who started it"
+    url = f"http://127.0.0.1:{rootless.http}/api/v1/pods"
+    asked = subprocess.run([*become(), PYTHON, "-c", f"import urllib.request as u; print(u.urlopen('{url}').status)"],
+                           capture_output=True, text=True, cwd="/")
+    assert asked.stdout.strip() == "200", asked.stderr
+
+
+@needs_namespace
+def test_pods_do_not_see_each_others_processes_and_write_only_for_themselves(rootless):
+    inside(rootless, "web", "open('/etc/mark', 'w').write('x')")
+    assert not os.path.exists("/etc/mark")
+    assert inside(rootless, "client", "import os; print(os.path.exists('/etc/mark'))") == "False"
+    assert "sleep" not in inside(rootless, "web", "import glob; print([open(p).read() for p in glob.glob('/proc/[0-9]*/comm')])")
+    assert rootless.kubectl("exec", "client", "--", "cat", f"{rootless.data}/kubeconfig", check=False).returncode != 0
+
+
+@needs_namespace
+def test_volumes_are_at_their_paths(rootless):
+    pod = pod_manifest("volume", ["sh", "-c", "cat /config/key && echo more > /scratch/x && cat /scratch/x"],
+                       volumes=[{"name": "config", "configMap": {"name": "settings"}}, {"name": "scratch", "emptyDir": {}}])
+    pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "config", "mountPath": "/config"},
+                                                    {"name": "scratch", "mountPath": "/scratch"}]
+    rootless.kubectl("create", "configmap", "settings", "--from-literal=key=value\n")
+    rootless.kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    rootless.wait_phase("volume", "Succeeded")
+    assert rootless.kubectl("logs", "volume").stdout.split() == ["value", "more"]
+    rootless.kubectl("delete", "pod/volume", "configmap/settings")
+
+
+@needs_namespace
+def test_a_killed_skiff_finds_its_pods_and_their_network_again(rootless):
+    before, address = rootless.record(), rootless.pod("web")["status"]["podIP"]
+    rootless.kill()
+    rootless.start()
+    assert rootless.record()["holder"] == before["holder"]
+    assert inside(rootless, "client", fetch(f"http://{address}")) == "hi"
+    assert inside(rootless, "client", fetch("http://web:8080")) == "hi"
+    # What carried its packets has ended meanwhile.
+    rootless.kill()
+    os.kill(before["network"]["pid"], 9)
+    wait_for(lambda: not alive(before["network"]["pid"]), 10)
+    rootless.start()
+    assert rootless.record()["network"] != before["network"]
+    assert inside(rootless, "client", fetch("http://web:8080")) == "hi"
+
+
+@needs_namespace
+def test_down_after_a_kill_leaves_nothing():
+    server = RootlessSkiff("--images=host")
+    try:
+        server.start()
+        server.kubectl("apply", "-f", "-", stdin=json.dumps(pod_manifest("long", ["sleep", "1000"])))
+        server.wait_phase("long", "Running")
+        server.kill()
+        assert left_over(server.data)
+        server.run("down")
+        assert left_over(server.data) == []
+    finally:
+        server.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_where_it_is_not_allowed_pods_have_loopback_addresses_and_it_is_told():
+    server = RootlessSkiff("--images=host", tun_mode="600")
+    try:
+        server.start()
+        assert "pods have loopback addresses, no network of their own: " in server.log()
+        server.kubectl("apply", "-f", "-", stdin=json.dumps(
+            pod_manifest("pod", ["sleep", "1000"], terminationGracePeriodSeconds=1)))
+        assert server.wait_phase("pod", "Running")["status"]["podIP"].startswith("127.")
+        assert not [line for _, line in left_over(server.data) if b"hold" in line]
+    finally:
+        server.stop()
