@@ -3,22 +3,28 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import tempfile
 
 import pytest
 
 import skiff as harness
+from images import BUSYBOX, Image, busybox_layer, layer
 from skiff import Skiff, alive, pod_manifest, wait_for
 
 USER = 23456
 # The tests run as root of a machine whose /dev/net/tun may be root's: the user gets his own in a private mount
 # namespace, as distributions give it to everybody.
-def become(tun_mode="666"):
+def become(tun_mode="666", granted=False):
+    """Whether /etc/subuid grants the user others beside himself."""
+    users = f" && cat /etc/passwd > /mnt/passwd && echo 'skiffer:x:{USER}:{USER}::/:/bin/sh' >> /mnt/passwd" + "".join(
+        f" && echo skiffer:300000:65536 > /mnt/{name} && touch /etc/{name} && mount --bind /mnt/{name} /etc/{name}"
+        for name in ("subuid", "subgid")) + " && mount --bind /mnt/passwd /etc/passwd"
     return ["unshare", "-m", "sh", "-c",
-            f"mount -t tmpfs none /mnt && mknod /mnt/tun c 10 200 && chmod {tun_mode} /mnt/tun"
-            f" && mount --bind /mnt/tun /dev/net/tun && exec setpriv --reuid {USER} --regid {USER} --clear-groups"
-            ' "$@"', "sh"]
+            f"mount -t tmpfs -o mode=755 none /mnt && mknod /mnt/tun c 10 200 && chmod {tun_mode} /mnt/tun"
+            f" && mount --bind /mnt/tun /dev/net/tun{users if granted else ''}"
+            f' && exec setpriv --reuid {USER} --regid {USER} --clear-groups "$@"', "sh"]
 
 
 def usable():
@@ -32,9 +38,9 @@ def usable():
 class RootlessSkiff(Skiff):
     """The same, driven by a user without rights; the binary is where he may read it."""
 
-    def __init__(self, *up_options, tun_mode="666"):
+    def __init__(self, *up_options, **rights):
         super().__init__(*up_options)
-        self.tun_mode = tun_mode
+        self.rights = rights
         self.place = tempfile.mkdtemp(prefix="skiff-e2e-user-")
         os.chmod(self.place, 0o755)
         self.binary = shutil.copy(harness.BINARY, f"{self.place}/skiff")
@@ -46,7 +52,7 @@ class RootlessSkiff(Skiff):
         return super().request(method, path, body, token or self.token(), headers)
 
     def run(self, *arguments, check=True, stdin=None, timeout=120):
-        done = subprocess.run([*become(self.tun_mode), self.binary, *arguments], env=self.environment(), input=stdin, cwd="/",
+        done = subprocess.run([*become(**self.rights), self.binary, *arguments], env=self.environment(), input=stdin, cwd="/",
                               capture_output=True, text=True, timeout=timeout)
         if check and done.returncode:
             raise AssertionError(f"skiff {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
@@ -164,6 +170,26 @@ def test_volumes_are_at_their_paths(rootless):
 
 
 @needs_namespace
+def test_the_outside_is_reached_and_the_loopback_of_the_machine_is_not(rootless):
+    outside = "198.51.100.77"
+    subprocess.run(["ip", "address", "add", f"{outside}/32", "dev", "lo"], check=True)
+    try:
+        with socket.create_server((outside, 0)) as there, socket.create_server(("127.0.0.1", 0)) as here:
+            there.settimeout(10)
+            here.settimeout(1)
+            reach = "import socket\ntry: socket.create_connection(('%s', %d), 5); print('reached')\nexcept OSError as e: print(e)"
+            assert inside(rootless, "client", reach % there.getsockname()) == "reached"
+            there.accept()
+            gateway = inside(rootless, "client", "import os; print(os.environ['KUBERNETES_SERVICE_HOST'])")
+            for address in ("127.0.0.1", gateway, "10.0.2.2"):
+                inside(rootless, "client", reach % (address, here.getsockname()[1]))
+            with pytest.raises(TimeoutError):
+                here.accept()
+    finally:
+        subprocess.run(["ip", "address", "del", f"{outside}/32", "dev", "lo"], check=True)
+
+
+@needs_namespace
 def test_a_killed_skiff_finds_its_pods_and_their_network_again(rootless):
     before, address = rootless.record(), rootless.pod("web")["status"]["podIP"]
     rootless.kill()
@@ -191,6 +217,38 @@ def test_down_after_a_kill_leaves_nothing():
         assert left_over(server.data)
         server.run("down")
         assert left_over(server.data) == []
+    finally:
+        server.stop()
+
+
+# What the image wants, what it is: the user of the image, owners in its layers, and what its layers hide.
+@needs_namespace
+@pytest.mark.skipif(not os.path.exists(BUSYBOX), reason="needs busybox")
+@pytest.mark.parametrize("granted, users", [(False, "0 0"), (True, "1000 1001")])
+def test_images_run(granted, users, tmp_path):
+    if granted and not shutil.which("newuidmap"):
+        pytest.skip("needs newuidmap")
+    os.chmod(tmp_path, 0o755)
+    for folder in tmp_path.parents:
+        if folder.is_relative_to(tempfile.gettempdir()) and folder != pathlib.Path(tempfile.gettempdir()):
+            os.chmod(folder, 0o755)
+    first = busybox_layer(**{"data": None, "data/old": b"old", "data/kept": b"kept", "full": None, "full/a": b"a"})
+    second = layer({"data/.wh.old": b"", "full/.wh..wh..opq": b"", "full/b": b"b"})
+    image = Image([first, second], Env=["PATH=/bin"], User="worker")
+    archive = image.docker_archive(tmp_path / "a.tar", "box:1")
+    os.chmod(archive, 0o644)
+    server = RootlessSkiff(granted=granted)
+    try:
+        server.start()
+        assert ("all users in pods are you" in server.log()) != granted
+        server.run("image", "load", str(archive))
+        pod = pod_manifest("box", ["sh", "-c", "echo $(id -u) $(id -g); echo $(ls /data) - $(ls /full)"])
+        pod["spec"]["containers"][0]["image"] = "box:1"
+        server.kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+        server.wait_phase("box", "Succeeded")
+        assert server.kubectl("logs", "box").stdout == f"{users}\nkept - b\n"
+        server.run("down", "--purge")
+        assert not os.path.exists(server.data)
     finally:
         server.stop()
 
