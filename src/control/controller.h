@@ -17,6 +17,14 @@
 
 namespace skiff::control {
 
+// What became of the plan just made: the server did not allow one of its creations (a quota).
+struct Refusal {
+  std::string message = {};
+  std::size_t allowed = 0;  // creations of the plan that came before it and would have been allowed
+
+  bool operator==(const Refusal&) const = default;
+};
+
 // A root object and what it controls, as the cache saw them at one moment.
 struct Observed {
   Object root = {};
@@ -25,6 +33,9 @@ struct Observed {
   std::vector<std::vector<Object>> owned = {};
   // One list for each of Controller::seen, in that order, each ordered by name.
   std::vector<std::vector<Object>> seen = {};
+  // Set for a controller that hears refusals, right after one: what it plans now may do less and
+  // say why. The next plan, after the back-off, is not told of it and tries again.
+  std::optional<Refusal> refused = {};
 };
 
 // Something worth telling the user, kept as a Kubernetes Event on the root.
@@ -56,7 +67,8 @@ struct Plan {
 
 // What a controller looks at without controlling it: the pods that a service selects, the claims of
 // a stateful set. A root looks at those objects of its namespace that have every word it wants; a
-// root that wants none looks at nothing. Both functions are pure.
+// root that wants none looks at nothing. What has no namespace (nodes) is seen from every one. Both
+// functions are pure.
 struct Related {
   api::Resource resource = {};
   std::function<std::vector<std::string>(const json::value& root)> wants = {};
@@ -69,6 +81,7 @@ struct Controller {
   api::Resource root = {};
   std::vector<api::Resource> owned = {};
   std::vector<Related> seen = {};
+  bool hears_refusals = false;
   std::function<Plan(const Observed&, Time now)> plan = {};
 };
 

@@ -8,34 +8,38 @@ namespace skiff::control {
 
 Join::Join(Related related) : related_(std::move(related)) {}
 
+std::string Join::place(const json::value& object) const {
+  return related_.resource.namespaced ? std::string(api::ns(object)) : std::string();
+}
+
 void Join::root_changed(const Object& before, const Object& after) {
   if (before != nullptr) {
     const Key key = key_of(*before);
-    if (const auto place = place_of_.find(key); place != place_of_.end()) {
-      const auto there = roots_.find(place->second);
+    if (const auto known = place_of_.find(key); known != place_of_.end()) {
+      const auto there = roots_.find(known->second);
       there->second.erase(key);
       if (there->second.empty()) roots_.erase(there);
-      place_of_.erase(place);
+      place_of_.erase(known);
     }
   }
   if (after == nullptr) return;
   std::vector<std::string> wants = related_.wants(*after);
   if (wants.empty()) return;
-  const std::string ns(api::ns(*after));
-  const auto crowd = [&](const std::string& word) {
-    const auto there = roots_.find({ns, word});
+  const std::string ns = place(*after);
+  const auto crowd = [&](const std::string& text) {
+    const auto there = roots_.find({ns, text});
     return there == roots_.end() ? 0 : there->second.size();
   };
-  const Word place{ns, *std::ranges::min_element(wants, {}, crowd)};
+  const Word word{ns, *std::ranges::min_element(wants, {}, crowd)};
   const Key key = key_of(*after);
-  roots_[place][key] = std::move(wants);
-  place_of_[key] = place;
+  roots_[word][key] = std::move(wants);
+  place_of_[key] = word;
 }
 
 void Join::object_changed(const Object& before, const Object& after) {
   if (before != nullptr) {
     for (std::string& word : related_.has(*before)) {
-      const auto there = objects_.find({std::string(api::ns(*before)), std::move(word)});
+      const auto there = objects_.find({place(*before), std::move(word)});
       if (there == objects_.end()) continue;
       there->second.erase(key_of(*before));
       if (there->second.empty()) objects_.erase(there);
@@ -43,7 +47,7 @@ void Join::object_changed(const Object& before, const Object& after) {
   }
   if (after == nullptr) return;
   for (std::string& word : related_.has(*after)) {
-    objects_[{std::string(api::ns(*after)), std::move(word)}][key_of(*after)] = after;
+    objects_[{place(*after), std::move(word)}][key_of(*after)] = after;
   }
 }
 
@@ -52,7 +56,7 @@ std::vector<Key> Join::roots_of(const json::value& object) const {
   std::vector<std::string> words = related_.has(object);
   std::ranges::sort(words);
   words.erase(std::ranges::unique(words).begin(), words.end());
-  const std::string ns(api::ns(object));
+  const std::string ns = place(object);
   for (const std::string& word : words) {
     const auto there = roots_.find({ns, word});
     if (there == roots_.end()) continue;
@@ -66,7 +70,7 @@ std::vector<Key> Join::roots_of(const json::value& object) const {
 
 std::vector<Object> Join::seen_by(const json::value& root) const {
   std::vector<const std::map<Key, Object>*> lists;
-  const std::string ns(api::ns(root));
+  const std::string ns = place(root);
   for (std::string& word : related_.wants(root)) {
     const auto there = objects_.find({ns, std::move(word)});
     if (there == objects_.end()) return {};

@@ -31,6 +31,9 @@ class Join {
  private:
   using Word = std::pair<std::string, std::string>;  // namespace, word
 
+  // Where roots and objects meet: the namespace, or one place for all.
+  std::string place(const json::value& object) const;
+
   Related related_;
   // A root stands under one of its words only: the one that the fewest others stand under.
   std::map<Word, std::map<Key, std::vector<std::string>>> roots_ = {};

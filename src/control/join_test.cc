@@ -40,6 +40,18 @@ std::vector<std::string> names(const std::vector<Object>& objects) {
   return out;
 }
 
+TEST(Join, what_has_no_namespace_is_seen_from_every_one) {
+  Related nodes = by_words();
+  nodes.resource = {.version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
+  Join join(nodes);
+  const Object node = shared(object("", "n", {"x"}));
+  join.object_changed(nullptr, node);
+  join.root_changed(nullptr, shared(object("a", "first", {"x"})));
+  join.root_changed(nullptr, shared(object("b", "second", {"x"})));
+  EXPECT_EQ(names(join.seen_by(object("b", "second", {"x"}))), std::vector<std::string>{"n"});
+  EXPECT_EQ(join.roots_of(*node).size(), 2U);
+}
+
 TEST(Join, a_root_sees_what_has_all_its_words_in_its_own_namespace) {
   Join join(by_words());
   join.object_changed(nullptr, shared(object("a", "both", {"x", "y"})));

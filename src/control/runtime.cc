@@ -50,6 +50,22 @@ const Error* failure(const std::vector<Result<json::value>>& answers) {
   return answers.empty() || answers.back() ? nullptr : &answers.back().error();
 }
 
+// The creation that the error is about, where the server understood it and would not have it.
+std::optional<Refusal> refusal_of(const std::vector<client::Write>& writes, const Error& error) {
+  if (error.code != Code::kForbidden && error.code != Code::kInvalid) return std::nullopt;
+  Refusal out{.message = error.message};
+  std::size_t before = 0;
+  bool any = false;
+  for (const client::Write& write : writes) {
+    if (write.verb != client::Verb::kCreate || !write.subresource.empty()) continue;
+    any = true;
+    if (!error.name.empty() && api::name(write.body) == error.name) out.allowed = before;
+    ++before;
+  }
+  if (!any) return std::nullopt;
+  return out;
+}
+
 }  // namespace
 
 Runtime::Runtime(client::Client& client, const env::Clock& clock, RuntimeOptions options)
@@ -288,16 +304,34 @@ void Runtime::plan_key(std::size_t index, const Key& key, Item& item) {
     return;
   }
   item.told.clear();
-  std::vector<client::Write> writes = arrange(*member.keyed, *observed, plan);
+  submit(index, key, item, *std::move(observed), std::move(plan));
+  // The answer may have come already; the item itself stays until a later pass finds it rootless.
+  charge(item, started);
+}
+
+void Runtime::submit(std::size_t index, const Key& key, Item& item, Observed observed, Plan plan) {
+  std::vector<client::Write> writes = arrange(*members_[index]->keyed, observed, plan);
   item.in_flight = 1;
-  client_.submit(writes, [this, index, key, observed = std::move(*observed), writes,
+  client_.submit(writes, [this, index, key, observed = std::move(observed), writes,
                           notes = std::move(plan.notes),
                           weak = std::weak_ptr(alive_)](const Answers& answers) {
     if (weak.expired()) return;
     answered(index, key, observed, writes, notes, answers);
   });
-  // The answer may have come already; the item itself stays until a later pass finds it rootless.
-  charge(item, started);
+}
+
+void Runtime::hear_refusal(std::size_t index, const Key& key, Item& item, Refusal refusal) {
+  const Member& member = *members_[index];
+  auto observed = observe(member, key);
+  // What a server without transactions did before is not seen yet and would be done twice.
+  if (!observed || !item.barrier.open(lookup_)) return;
+  observed->refused = std::move(refusal);
+  Plan plan = member.keyed->plan(*observed, clock_.now());
+  if (plan.empty()) {
+    for (const Note& note : plan.notes) events_.record(observed->root, member.keyed->name, note);
+    return;
+  }
+  submit(index, key, item, *std::move(observed), std::move(plan));
 }
 
 void Runtime::plan_global(std::size_t index, Item& item) {
@@ -348,8 +382,15 @@ void Runtime::answered(std::size_t index, const Key& key, const Observed& observ
       report_foreign_child(member, observed, writes, answers);
     }
     failed(index, key, item, *error);
+    if (member.keyed->hears_refusals && !observed.refused) {
+      if (auto refusal = refusal_of(writes, *error)) {
+        hear_refusal(index, key, item, *std::move(refusal));
+        if (item.in_flight > 0) return;  // settled by its own answer
+      }
+    }
   } else {
-    item.failures = 0;
+    // What was done in spite of a refusal does not end its back-off.
+    if (!observed.refused) item.failures = 0;
     for (const Note& note : notes) events_.record(observed.root, member.keyed->name, note);
   }
   settle(index, key, item);

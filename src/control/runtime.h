@@ -112,6 +112,8 @@ class Runtime {
   void expect(Item& item, const std::vector<client::Write>& writes, const Answers& answers);
   void settle(std::size_t member, const Key& key, Item& item);
   void failed(std::size_t member, const Key& key, Item& item, const Error& error);
+  void hear_refusal(std::size_t member, const Key& key, Item& item, Refusal refusal);
+  void submit(std::size_t member, const Key& key, Item& item, Observed observed, Plan plan);
   void report_foreign_child(const Member& member, const Observed& observed,
                             const std::vector<client::Write>& writes, const Answers& answers);
   Duration until_next() const;

@@ -123,7 +123,8 @@ class Run {
     const std::vector<std::string> wants = related.wants(root);
     std::vector<Object> out;
     if (wants.empty()) return out;
-    for (const Object& object : server_->list(related.resource, api::ns(root), {})->items) {
+    const std::string ns(related.resource.namespaced ? api::ns(root) : std::string_view());
+    for (const Object& object : server_->list(related.resource, ns, {})->items) {
       const std::vector<std::string> has = related.has(*object);
       const auto had = [&](const std::string& word) { return std::ranges::count(has, word) > 0; };
       if (std::ranges::all_of(wants, had)) out.push_back(object);

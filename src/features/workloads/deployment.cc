@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "api/meta.h"
+#include "features/workloads/adoption.h"
 #include "features/workloads/pods.h"
 #include "features/workloads/rollout.h"
 
@@ -149,10 +150,28 @@ void tell_progress(const Rollout& rollout, const json::object& before, json::obj
   }
 }
 
+// What keeps a set from making its pods: the current one's words, else those of an old one.
+void tell_failure(const Rollout& rollout, json::object& status) {
+  std::vector<Set*> sets = rollout.old();
+  if (rollout.current() != nullptr) sets.insert(sets.begin(), rollout.current());
+  for (const Set* set : sets) {
+    const json::object* failure = api::condition(set->now, "ReplicaFailure");
+    if (failure == nullptr) continue;
+    return set_condition(status,
+                         {.type = "ReplicaFailure",
+                          .status = text(failure, "status"),
+                          .reason = text(failure, "reason"),
+                          .message = std::string(text(failure, "message"))},
+                         rollout.now());
+  }
+  drop_condition(status, "ReplicaFailure");
+}
+
 control::Plan finish_rollout(Rollout& rollout, json::object status) {
   const json::object before = json::get_object(rollout.deployment(), {"status"});
   tell_counts(rollout, status);
   tell_progress(rollout, before, status);
+  tell_failure(rollout, status);
   const json::object* known = find_condition(status, "Progressing");
   const bool waits = rollout.has_deadline() && !complete(rollout, status) &&
                      text(known, "reason") != "ProgressDeadlineExceeded";
@@ -301,7 +320,17 @@ void tell_pause(const Rollout& rollout, bool paused, json::object& status) {
 
 }  // namespace
 
-control::Plan plan_deployment(const control::Observed& observed, Time now) {
+control::Plan plan_deployment(const control::Observed& whole, Time now) {
+  // First what is its own: what it does with the sets is for the plan after that.
+  control::Observed observed = whole;
+  if (const auto selector = selector_of(*whole.root)) {
+    control::Plan plan;
+    if (!whole.seen.empty()) {
+      adopt(replica_set_resource(), *whole.root, *selector, whole.seen[0], plan);
+    }
+    observed.owned[0] = kept(replica_set_resource(), *whole.root, *selector, whole.owned[0], plan);
+    if (!plan.writes.empty()) return plan;
+  }
   Rollout rollout(observed, now);
   json::object status = json::get_object(*observed.root, {"status"});
   if (api::deleting(*observed.root)) {
@@ -319,6 +348,7 @@ control::Controller deployment_controller() {
   return {.name = "deployment-controller",
           .root = deployment_resource(),
           .owned = {replica_set_resource()},
+          .seen = {orphans(replica_set_resource())},
           .plan = plan_deployment};
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "features/workloads/daemon_set.h"
 #include "features/workloads/deployment.h"
 #include "features/workloads/disruption.h"
 #include "features/workloads/endpoints.h"
@@ -15,8 +16,10 @@ namespace skiff::workloads {
 std::vector<control::Controller> make(Zones zones) {
   return {
       replica_set_controller(),               // ReplicaSet
+      replication_controller(),               // ReplicationController
       deployment_controller(),                // Deployment
       stateful_set_controller(),              // StatefulSet
+      daemon_set_controller(),                // DaemonSet
       job_controller(),                       // Job
       cron_job_controller(std::move(zones)),  // CronJob
       budget_controller(),                    // PodDisruptionBudget

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "features/workloads/adoption.h"
 #include "features/workloads/job_policies.h"
 #include "features/workloads/job_tally.h"
 #include "features/workloads/pods.h"
@@ -371,13 +372,20 @@ control::Plan plan_job(const control::Observed& observed, Time now) {
   for (const std::string_view type : {"Complete", "Failed"}) {
     if (api::condition_true(job, type)) return after_the_end(observed, type, now);
   }
-  return JobPlan(observed, now).make();
+  const auto selector = selector_of(job);
+  if (!selector) return JobPlan(observed, now).make();
+  control::Plan claims;
+  if (!observed.seen.empty()) adopt(pod_resource(), job, *selector, observed.seen[0], claims);
+  kept(pod_resource(), job, *selector, observed.owned[0], claims);
+  // The books are kept of what is its own once that is settled.
+  return claims.writes.empty() ? JobPlan(observed, now).make() : claims;
 }
 
 control::Controller job_controller() {
   return {.name = "job-controller",
           .root = job_resource(),
           .owned = {pod_resource()},
+          .seen = {orphans(pod_resource())},
           .plan = plan_job};
 }
 

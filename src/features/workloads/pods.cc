@@ -205,6 +205,17 @@ void set_count(json::object& status, std::string_view key, std::int64_t count) {
   }
 }
 
+std::vector<std::string> leave_out(control::Plan& plan, const control::Refusal& refusal) {
+  std::vector<std::string> pods;
+  std::size_t creations = 0;
+  std::erase_if(plan.writes, [&](const client::Write& write) {
+    if (write.verb != client::Verb::kCreate || creations++ < refusal.allowed) return false;
+    if (write.resource.key() == pod_resource().key()) pods.emplace_back(api::name(write.body));
+    return true;
+  });
+  return pods;
+}
+
 void sooner(std::optional<Duration>& requeue, Duration wait) {
   requeue = std::min(requeue.value_or(wait), wait);
 }

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "client/client.h"
+#include "control/controller.h"
 
 namespace skiff::workloads {
 
@@ -70,6 +71,10 @@ std::int64_t int_at(const json::value& object, std::initializer_list<std::string
 std::int64_t scaled(const json::value* int_or_percent, std::int64_t total, bool round_up);
 // Sets a count that Kubernetes leaves out of a status when it is 0.
 void set_count(json::object& status, std::string_view key, std::int64_t count);
+
+// Takes back the creations that were refused a moment ago: that one and all after it. The names of
+// the pods among them.
+std::vector<std::string> leave_out(control::Plan& plan, const control::Refusal& refusal);
 
 void sooner(std::optional<Duration>& requeue, Duration wait);
 

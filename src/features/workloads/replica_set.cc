@@ -8,7 +8,7 @@
 #include <string>
 
 #include "api/meta.h"
-#include "base/selectors.h"
+#include "features/workloads/adoption.h"
 #include "features/workloads/pods.h"
 
 namespace skiff::workloads {
@@ -49,16 +49,9 @@ struct Census {
   std::int64_t terminating = 0;
 };
 
-Census take_census(const control::Observed& observed, const LabelSelector& selector,
-                   control::Plan& plan) {
+Census take_census(const std::vector<Object>& pods) {
   Census out;
-  for (const Object& pod : observed.owned[0]) {
-    if (!selector.matches_object(*pod)) {
-      if (!api::deleting(*pod) && !api::deleting(*observed.root)) {
-        plan.writes.push_back(release(pod_resource(), *pod, api::uid(*observed.root)));
-      }
-      continue;
-    }
+  for (const Object& pod : pods) {
     if (active(*pod)) out.active.push_back(pod);
     if (api::deleting(*pod) && !ended(*pod)) ++out.terminating;
   }
@@ -71,7 +64,14 @@ void add_pods(const control::Observed& observed, std::int64_t count, Time now,
   const json::value* pod_template = json::find(root, {"spec", "template"});
   if (pod_template == nullptr) return;
   NewNames names(root, observed.owned[0], now);
-  for (std::int64_t i = 0; i < std::min(count, kBurst); ++i) {
+  count = std::min(count, kBurst);
+  if (observed.refused) {
+    plan.notes.push_back({.warning = true,
+                          .reason = "FailedCreate",
+                          .message = "Error creating: " + observed.refused->message});
+    count = std::min(count, static_cast<std::int64_t>(observed.refused->allowed));
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
     const std::string name = names.next(fmt::format("{}-", api::name(root)));
     plan.writes.push_back(creation(pod_resource(), root, pod_from(*pod_template, name, root)));
     plan.notes.push_back({.reason = "SuccessfulCreate", .message = "Created pod: " + name});
@@ -96,8 +96,35 @@ void remove_pods(const std::vector<Object>& pods, std::int64_t count, control::P
   }
 }
 
-json::object new_status(const json::value& root, const Census& census, Time now,
-                        control::Plan& plan) {
+// Pods that could not be made: told as a condition until all that are missing could be.
+void tell_failure(json::object& status, const std::optional<control::Refusal>& refused, Time now) {
+  json::array kept;
+  bool told = false;
+  if (const json::value* before = status.if_contains("conditions"); before && before->is_array()) {
+    for (const json::value& condition : before->get_array()) {
+      const bool is_failure = json::get_string(condition, {"type"}) == "ReplicaFailure";
+      if (is_failure && !refused) continue;
+      told = told || is_failure;
+      kept.push_back(condition);
+    }
+  }
+  if (refused && !told) {
+    kept.push_back(json::object{{"type", "ReplicaFailure"},
+                                {"status", "True"},
+                                {"lastTransitionTime", rfc3339(now)},
+                                {"reason", "FailedCreate"},
+                                {"message", refused->message}});
+  }
+  if (kept.empty()) {
+    status.erase("conditions");
+  } else {
+    status["conditions"] = std::move(kept);
+  }
+}
+
+json::object new_status(const control::Observed& observed, const Census& census, bool old_kind,
+                        Time now, control::Plan& plan) {
+  const json::value& root = *observed.root;
   const LabelSelector of_template =
       LabelSelector::from_map(json::get_object(root, {"spec", "template", "metadata", "labels"}));
   std::int64_t labeled = 0;
@@ -115,7 +142,8 @@ json::object new_status(const json::value& root, const Census& census, Time now,
   set_count(status, "fullyLabeledReplicas", labeled);
   set_count(status, "readyReplicas", ready_count);
   set_count(status, "availableReplicas", available);
-  status["terminatingReplicas"] = census.terminating;
+  if (!old_kind) status["terminatingReplicas"] = census.terminating;
+  tell_failure(status, observed.refused, now);
   status["observedGeneration"] = int_at(root, {"metadata", "generation"});
   return status;
 }
@@ -143,32 +171,62 @@ bool goes_first(const Kinship& a, const Kinship& b) {
   return api::name(*a.pod) < api::name(*b.pod);
 }
 
-control::Plan plan_replica_set(const control::Observed& observed, Time now) {
+namespace {
+
+control::Plan plan_replicas(const control::Observed& observed,
+                            const std::optional<LabelSelector>& selector, bool old_kind, Time now) {
   control::Plan plan;
   const json::value& root = *observed.root;
-  const json::value* wanted = json::find(root, {"spec", "selector"});
-  const auto selector = wanted == nullptr ? Result<LabelSelector>(LabelSelector())
-                                          : LabelSelector::from_object(*wanted);
-  // The server admits neither; whatever is here instead must not take every pod for its own.
-  if (!selector || selector->empty()) return plan;
-  const Census census = take_census(observed, *selector, plan);
+  // The server admits none; whatever is here instead must not take every pod for its own.
+  if (!selector) return plan;
+  if (!observed.seen.empty()) {
+    std::vector<Object> orphans = observed.seen[0];
+    std::erase_if(orphans, [](const Object& pod) { return !active(*pod); });
+    if (adopt(pod_resource(), root, *selector, orphans, plan)) return plan;
+  }
+  const Census census = take_census(kept(pod_resource(), root, *selector, observed.owned[0], plan));
   if (!api::deleting(root)) {
     const std::int64_t missing =
         int_at(root, {"spec", "replicas"}, 1) - static_cast<std::int64_t>(census.active.size());
     if (missing > 0) add_pods(observed, missing, now, plan);
     if (missing < 0) remove_pods(census.active, -missing, plan);
   }
-  json::value status = new_status(root, census, now, plan);
+  json::value status = new_status(observed, census, old_kind, now, plan);
   const json::value* before = json::find(root, {"status"});
   if (before == nullptr || *before != status) plan.status = std::move(status);
   return plan;
+}
+
+}  // namespace
+
+control::Plan plan_replica_set(const control::Observed& observed, Time now) {
+  return plan_replicas(observed, selector_of(*observed.root), false, now);
 }
 
 control::Controller replica_set_controller() {
   return {.name = "replicaset-controller",
           .root = replica_set_resource(),
           .owned = {pod_resource()},
+          .seen = {orphans(pod_resource())},
+          .hears_refusals = true,
           .plan = plan_replica_set};
+}
+
+const api::Resource& replication_controller_resource() {
+  static const api::Resource kResource{
+      .version = "v1", .plural = "replicationcontrollers", .kind = "ReplicationController"};
+  return kResource;
+}
+
+control::Controller replication_controller() {
+  return {.name = "replication-controller",
+          .root = replication_controller_resource(),
+          .owned = {pod_resource()},
+          .seen = {orphans(pod_resource(), map_selector_of)},
+          .hears_refusals = true,
+          .plan = [](const control::Observed& observed, Time now) {
+            return plan_replicas(observed, map_selector_of(*observed.root), true, now);
+          }};
 }
 
 }  // namespace skiff::workloads

@@ -1,4 +1,4 @@
-// ReplicaSets: as many pods of one template as asked for.
+// ReplicaSets and, their elder, ReplicationControllers: as many pods of one template as asked for.
 #pragma once
 
 #include "control/controller.h"
@@ -7,6 +7,8 @@ namespace skiff::workloads {
 
 control::Plan plan_replica_set(const control::Observed& observed, Time now);
 control::Controller replica_set_controller();
+const api::Resource& replication_controller_resource();
+control::Controller replication_controller();
 
 // True where `a` should be deleted rather than `b`: what does least good goes first.
 struct Kinship {

@@ -187,6 +187,7 @@ TEST(ReplicaSet, keeps_the_five_laws) {
         replica_set(static_cast<std::int64_t>(1 + random.below(4)), random.chance(50) ? 7 : 0));
     json::value stranger = testing::pod_template();
     json::set(stranger, {"metadata", "name"}, "stranger");
+    json::set(stranger, {"metadata", "labels", "app"}, "other");
     testing::create(client, pod_resource(), std::move(stranger));
   };
   laws.step = [&](client::Client& client, Time now, Random& random) {

@@ -11,8 +11,6 @@
 namespace skiff::workloads {
 namespace {
 
-constexpr std::string_view kHashLabel = "controller.kubernetes.io/hash";
-
 // A patch that gives a set this template again, as `kubectl rollout undo` sends it.
 json::value data_of(const json::value& root) {
   json::object pod_template = json::get_object(root, {"spec", "template"});
@@ -36,8 +34,12 @@ const api::Resource& revision_resource() {
   return kResource;
 }
 
-Revisions::Revisions(const json::value& root, const std::vector<Object>& owned, control::Plan& plan)
-    : root_(root), sorted_(owned), collisions_(int_at(root, {"status", "collisionCount"})) {
+Revisions::Revisions(const json::value& root, const std::vector<Object>& owned, control::Plan& plan,
+                     std::string_view hash_label)
+    : root_(root),
+      hash_label_(hash_label),
+      sorted_(owned),
+      collisions_(int_at(root, {"status", "collisionCount"})) {
   std::ranges::sort(sorted_, {}, [](const Object& revision) {
     return std::tuple(int_at(*revision, {"revision"}), api::created_at(*revision),
                       api::name(*revision));
@@ -52,6 +54,7 @@ Revisions::Revisions(const json::value& root, const std::vector<Object>& owned, 
     return;
   }
   update_ = api::name(**found);
+  update_hash_ = api::label(**found, hash_label_);
   if (found != sorted_.rbegin() && !api::deleting(root)) {
     plan.writes.push_back(patch(revision_resource(), **found, json::object{{"revision", next}}));
   }
@@ -59,16 +62,15 @@ Revisions::Revisions(const json::value& root, const std::vector<Object>& owned, 
 
 void Revisions::create(const json::value& root, std::int64_t number, json::value data,
                        control::Plan& plan) {
-  std::string hash;
   const auto taken = [&](const Object& revision) { return api::name(*revision) == update_; };
   while (true) {
-    hash = template_hash(data, collisions_);
-    update_ = fmt::format("{}-{}", api::name(root), hash);
+    update_hash_ = template_hash(data, collisions_);
+    update_ = fmt::format("{}-{}", api::name(root), update_hash_);
     if (std::ranges::none_of(sorted_, taken)) break;
     ++collisions_;
   }
   json::object labels = json::get_object(root, {"spec", "template", "metadata", "labels"});
-  labels[kHashLabel] = hash;
+  labels[hash_label_] = update_hash_;
   json::object meta{{"name", update_},
                     {"labels", std::move(labels)},
                     {"ownerReferences", json::array{api::owner_reference(root)}}};

@@ -7,9 +7,10 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "api/meta.h"
-#include "base/selectors.h"
+#include "features/workloads/adoption.h"
 #include "features/workloads/pods.h"
 #include "features/workloads/revisions.h"
 #include "features/workloads/set_claims.h"
@@ -53,7 +54,8 @@ class SetPlan {
             std::string(json::get_string(set_, {"status", "currentRevision"})))),
         start_(int_at(set_, {"spec", "ordinals", "start"})),
         replicas_(int_at(set_, {"spec", "replicas"}, 1)),
-        ordered_(json::get_string(set_, {"spec", "podManagementPolicy"}) != "Parallel") {
+        ordered_(json::get_string(set_, {"spec", "podManagementPolicy"}) != "Parallel"),
+        refused_(observed.refused) {
     for (const Object& pod : observed.seen[1]) {
       if (!api::controlled_by(*pod, api::uid(set_))) taken_.emplace(api::name(*pod));
     }
@@ -70,6 +72,7 @@ class SetPlan {
       for (const auto& [ordinal, pod] : surplus_) live.emplace(api::label(*pod, kRevision));
       revisions_.truncate(live, plan_);
     }
+    leave_out_refused();
     tell();
     return std::move(plan_);
   }
@@ -182,7 +185,17 @@ class SetPlan {
     if (!service.empty()) json::set(pod, {"spec", "subdomain"}, json::string(service));
     claims_.mount(pod, ordinal);
     plan_.writes.push_back(creation(pod_resource(), set_, std::move(pod)));
-    note("SuccessfulCreate", "create", name);
+    plan_.notes.push_back(success("SuccessfulCreate", "create", name));
+  }
+
+  // What was refused a moment ago and all that came after it would be refused again.
+  void leave_out_refused() {
+    if (!refused_) return;
+    const std::vector<std::string> pods = leave_out(plan_, *refused_);
+    for (const std::string& pod : pods) {
+      std::erase(plan_.notes, success("SuccessfulCreate", "create", pod));
+    }
+    if (!pods.empty()) refuse(pods.front(), refused_->message);
   }
 
   void refuse(std::string_view pod, std::string_view why) {
@@ -232,13 +245,14 @@ class SetPlan {
 
   void remove(const json::value& pod) {
     plan_.writes.push_back(removal(pod_resource(), pod));
-    note("SuccessfulDelete", "delete", api::name(pod));
+    plan_.notes.push_back(success("SuccessfulDelete", "delete", api::name(pod)));
   }
 
-  void note(std::string_view reason, std::string_view verb, std::string_view pod) {
-    plan_.notes.push_back({.reason = std::string(reason),
-                           .message = fmt::format("{} Pod {} in StatefulSet {} successful", verb,
-                                                  pod, api::name(set_))});
+  control::Note success(std::string_view reason, std::string_view verb,
+                        std::string_view pod) const {
+    return {.reason = std::string(reason),
+            .message =
+                fmt::format("{} Pod {} in StatefulSet {} successful", verb, pod, api::name(set_))};
   }
 
   void tell() {
@@ -271,6 +285,7 @@ class SetPlan {
   const std::int64_t start_;
   const std::int64_t replicas_;
   const bool ordered_;
+  const std::optional<control::Refusal> refused_;
   std::map<std::int64_t, Object> members_ = {};
   std::map<std::int64_t, Object> surplus_ = {};
   std::set<std::string, std::less<>> taken_ = {};  // names that pods of others have
@@ -287,11 +302,17 @@ const api::Resource& stateful_set_resource() {
 }
 
 control::Plan plan_stateful_set(const control::Observed& observed, Time now) {
-  const json::value* wanted = json::find(*observed.root, {"spec", "selector"});
-  const auto selector = wanted == nullptr ? Result<LabelSelector>(LabelSelector())
-                                          : LabelSelector::from_object(*wanted);
-  // The server admits neither; whatever is here instead must not take every pod for its own.
-  if (!selector || selector->empty()) return {};
+  const auto selector = selector_of(*observed.root);
+  // The server admits none; whatever is here instead must not take every pod for its own.
+  if (!selector) return {};
+  control::Plan adoptions;
+  std::vector<Object> members = observed.seen[1];
+  std::erase_if(members, [&](const Object& pod) { return !ordinal_of(*observed.root, *pod); });
+  adopt(pod_resource(), *observed.root, *selector, members, adoptions);
+  if (observed.seen.size() > 2) {
+    adopt(revision_resource(), *observed.root, *selector, observed.seen[2], adoptions);
+  }
+  if (!adoptions.writes.empty()) return adoptions;
   return SetPlan(observed, now).make(observed.owned[0], *selector);
 }
 
@@ -305,7 +326,10 @@ control::Controller stateful_set_controller() {
                         [](const json::value& set) {
                           return std::vector<std::string>{std::string(api::name(set))};
                         },
-                    .has = [](const json::value& pod) { return called_like(api::name(pod)); }}},
+                    .has = [](const json::value& pod) { return called_like(api::name(pod)); },
+                    .writes = true},
+                   orphans(revision_resource())},
+          .hears_refusals = true,
           .plan = plan_stateful_set};
 }
 

@@ -340,6 +340,7 @@ TEST_F(StatefulSets, let_go_of_pods_that_no_longer_fit) {
 TEST_F(StatefulSets, that_are_parallel_go_on_around_a_name_that_is_taken) {
   json::value stranger = testing::pod_template();
   json::set(stranger, {"metadata", "name"}, "web-1");
+  json::set(stranger, {"metadata", "labels", "app"}, "other");
   testing::create(cluster.client(), pod_resource(), std::move(stranger));
   json::value set = stateful_set(3);
   json::set(set, {"spec", "podManagementPolicy"}, "Parallel");

@@ -94,6 +94,7 @@ class Cluster {
 
   Time now() const { return clock_.now(); }
   client::Client& client() { return server_; }
+  control::testing::MemoryServer& server() { return server_; }
 
   // Everything that follows at once from what is there.
   void settle() {
