@@ -16,9 +16,9 @@
 #include "client/client.h"
 #include "env/env.h"
 #include "image/images.h"
-#include "node/dns_records.h"
 #include "node/environment.h"
 #include "node/gpu/gpu_book.h"
+#include "node/names/dns_records.h"
 #include "node/runtime.h"
 
 namespace skiff::node {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "node/agent.h"
+#include "node/agent_pod.h"
 #include "node/container_setup.h"
 #include "node/health/crew.h"
 #include "node/health/hook.h"
@@ -45,31 +46,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   apiserver::Usage usage();
 
  private:
-  // One pod, by uid. Kept from the moment the API or the runtime tells of it until neither does.
-  struct Pod {
-    std::string uid = {};
-    Object object = {};    // null: the API has no such pod
-    bool gone = false;     // it had one, or it is an orphan of an earlier life: remove everything
-    bool known = false;    // the runtime has been asked about it
-    bool busy = false;     // a worker is at it
-    bool changed = false;  // the runtime told of a change meanwhile
-    bool safe = false;     // its binding is on disk: programs may start
-    bool safe_asked = false;
-    bool refresh = false;  // what its volumes are made of may have changed
-    bool measure = false;  // its volumes may have outgrown their limits
-    std::optional<std::string> eviction = {};
-    std::optional<SandboxRecord> sandbox = {};
-    std::map<std::string, Obstacle, std::less<>> obstacles = {};
-    std::optional<Obstacle> sandbox_obstacle = {};
-    int sandbox_failures = 0;
-    PodMemory memory = {};
-    std::map<std::string, RunHealth, std::less<>> health = {};  // running containers with probes
-    // Of running containers; each can be given up.
-    HookRuns hooks = {};
-    std::map<std::pair<std::string, HookKind>, std::stop_source> hook_stops = {};
-    Mailbox::When wake = Mailbox::When::max();
-    std::map<std::string, FetchState, std::less<>> images = {};  // by container
-  };
+  using Pod = AgentPod;
   // What a worker found, to be applied on the agent's thread.
   using Outcome = std::function<void(Impl&, Pod&)>;
 

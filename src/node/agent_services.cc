@@ -1,6 +1,6 @@
 // The agent's part in services: what their addresses lead to follows their endpoints.
 #include "node/agent_impl.h"
-#include "node/service_table.h"
+#include "node/names/service_table.h"
 
 namespace skiff::node {
 namespace {

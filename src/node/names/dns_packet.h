@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "node/dns_records.h"
+#include "node/names/dns_records.h"
 
 namespace skiff::node {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "node/dns_records.h"
+#include "node/names/dns_records.h"
 
 namespace skiff::node {
 

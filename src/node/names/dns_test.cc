@@ -7,9 +7,9 @@
 
 #include "base/random.h"
 #include "base/strings.h"
-#include "node/dns_packet.h"
-#include "node/dns_records.h"
-#include "node/dns_server.h"
+#include "node/names/dns_packet.h"
+#include "node/names/dns_records.h"
+#include "node/names/dns_server.h"
 
 namespace skiff::node {
 namespace {

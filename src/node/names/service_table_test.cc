@@ -1,4 +1,4 @@
-#include "node/service_table.h"
+#include "node/names/service_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "node/dns_server.h"
+#include "node/names/dns_server.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "base/strings.h"
-#include "node/dns_packet.h"
+#include "node/names/dns_packet.h"
 
 namespace skiff::node {
 namespace {

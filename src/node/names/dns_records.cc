@@ -1,4 +1,4 @@
-#include "node/dns_records.h"
+#include "node/names/dns_records.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,14 @@
 #include "api/meta.h"
 #include "base/selectors.h"
 #include "base/strings.h"
-#include "node/pod_plan.h"
 
 namespace skiff::node {
 namespace {
+
+bool finished(const json::value& pod) {
+  const std::string_view phase = json::get_string(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
 
 constexpr std::size_t kHostnameBytes = 63;
 constexpr std::string_view kApiNames[] = {"kubernetes.default", "skiff.skiff-system"};

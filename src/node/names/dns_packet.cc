@@ -1,4 +1,4 @@
-#include "node/dns_packet.h"
+#include "node/names/dns_packet.h"
 
 #include <algorithm>
 
