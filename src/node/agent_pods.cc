@@ -8,8 +8,8 @@
 #include "api/meta.h"
 #include "node/agent_impl.h"
 #include "node/pod_status.h"
+#include "node/security.h"
 #include "node/service_links.h"
-#include "node/sysctls.h"
 
 namespace skiff::node {
 namespace {

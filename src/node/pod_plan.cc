@@ -8,7 +8,7 @@
 #include "api/meta.h"
 #include "base/quantity.h"
 #include "node/pod_status.h"
-#include "node/sysctls.h"
+#include "node/security.h"
 
 namespace skiff::node {
 namespace {

@@ -3,6 +3,10 @@
 #pragma once
 
 #include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "node/image.h"
@@ -24,5 +28,14 @@ std::optional<int> volume_group(const json::value& pod);
 
 // Kubelet's number for the kernel's out-of-memory killer: the higher, the sooner.
 int oom_score(const json::value& pod, const json::value& container, std::int64_t node_memory_bytes);
+
+// Kernel settings of a pod (spec.securityContext.sysctls).
+using Sysctls = std::vector<std::pair<std::string, std::string>>;
+
+// With dots in their names, whichever form the pod has them in.
+Sysctls pod_sysctls(const json::value& pod);
+
+// Why the pod cannot run on this node: it asks for a setting that is not its own alone.
+std::optional<std::string> forbidden_sysctl(const json::value& pod);
 
 }  // namespace skiff::node

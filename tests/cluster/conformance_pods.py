@@ -79,9 +79,9 @@ def page(seen, sigs):
         names = [name for name in sorted(seen) if name.startswith(f"[sig-{sig}]")]
         good = [name for name in names if seen[name]["outcome"] == "passed"]
         table.append(f"| `[sig-{sig}]` | {len(names)} | **{len(good)}** |")
-        lines += ["", f"## [sig-{sig}]: not passed", ""]
+        lines += ["", f"### [sig-{sig}]: not passed", ""]
         lines += [f"- {plain(name)}: {reason(name, seen[name])}" for name in names if name not in good] or ["None."]
-        lines += ["", f"## [sig-{sig}]: passed", ""]
+        lines += ["", f"### [sig-{sig}]: passed", ""]
         lines += [f"- {plain(name)}" for name in good]
     return "\n".join([*table, *lines])
 
