@@ -44,7 +44,7 @@ ROOTS = [CORE + "PodTemplateSpec"] + [
         "policy.v1": "Eviction PodDisruptionBudget",
         "rbac.v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
         "scheduling.v1": "PriorityClass",
-        "storage.v1": "CSIDriver CSINode StorageClass VolumeAttachment",
+        "storage.v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
     }.items() for name in names.split()
 ] + [META + name for name in "DeleteOptions LabelSelector ObjectMeta Status".split()] + [
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",

@@ -257,6 +257,13 @@ TEST(Storage, Rules) {
     "source":{}}})"),
             Lines{"spec.source: Required value: must specify exactly one of inlineVolumeSpec and "
                   "persistentVolumeName"});
+  EXPECT_EQ(complaints("CSIStorageCapacity", R"({"storageClassName":"","capacity":"-1"})").size(),
+            2U);
+  EXPECT_EQ(complaints("CSIStorageCapacity", R"({"storageClassName":"a","capacity":"1Gi"})"),
+            Lines{});
+  EXPECT_EQ(complaints("CSIStorageCapacity", R"({"storageClassName":"b"})",
+                       R"({"storageClassName":"a"})"),
+            Lines{R"(storageClassName: Invalid value: "b": field is immutable)"});
   EXPECT_EQ(json::get_string(defaulted("CSIDriver", "{}"), {"spec", "fsGroupPolicy"}),
             "ReadWriteOnceWithFSType");
 }

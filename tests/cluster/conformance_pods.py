@@ -25,7 +25,6 @@ from specs import ALONE, exactly, list_specs, run_specs  # noqa: E402
 
 # Why a spec does not pass.
 REASONS = {
-    "CSIStorageCapacity": "the kind CSIStorageCapacity is not served: Skiff has no CSI drivers",
     "ReplicationController|EmptyDir wrapper volumes": "Skiff has no controller of ReplicationControllers, "
                                                       "which Deployments have replaced since 2016",
 }

@@ -106,6 +106,8 @@ SAMPLES = [
     sample("storage.k8s.io/v1", "CSIDriver", "csidrivers", {"spec": {}}, {"metadata": {"labels": {"a": "b"}}}, namespaced=False),
     sample("storage.k8s.io/v1", "CSINode", "csinodes",
            {"spec": {"drivers": [{"name": "d.example.org", "nodeID": "n1"}]}}, {"metadata": {"labels": {"a": "b"}}}, namespaced=False),
+    sample("storage.k8s.io/v1", "CSIStorageCapacity", "csistoragecapacities",
+           {"storageClassName": "fast", "capacity": "1Gi"}, {"capacity": "2Gi"}),
     sample("storage.k8s.io/v1", "VolumeAttachment", "volumeattachments",
            {"spec": {"attacher": "a.example.org", "nodeName": "n1", "source": {"persistentVolumeName": "pv"}}},
            {"metadata": {"labels": {"a": "b"}}}, namespaced=False),

@@ -236,6 +236,26 @@ json::array node_cells(const json::value& object, std::int64_t now_s) {
   return created({json::get_array(object, {"spec", "drivers"}).size()}, object, now_s);
 }
 
+// CSIStorageCapacity
+
+std::vector<Cause> validate_capacity(const json::value& object, const Admission& context) {
+  Rules rules;
+  rules.label_selector(present(object, {"nodeTopology"}), "nodeTopology");
+  const std::string_view storage_class = json::get_string(object, {"storageClassName"});
+  rules.called("storageClassName", storage_class, names::check_dns1123_subdomain(storage_class));
+  const json::value* capacity = present(object, {"capacity"});
+  if (capacity != nullptr && quantity_of(*capacity).negative()) {
+    rules.say(schema::invalid("capacity", *capacity, "must be greater than or equal to 0"));
+  }
+  if (context.old != nullptr) {
+    for (const std::string_view field : {"nodeTopology", "storageClassName"}) {
+      rules.same(json::find(object, {field}), json::find(*context.old, {field}),
+                 std::string(field));
+    }
+  }
+  return rules.take();
+}
+
 // VolumeAttachment
 
 void check_error(const json::value& object, std::string_view field, Rules& rules) {
@@ -342,6 +362,16 @@ std::vector<Kind> storage_kinds() {
   nodes.validate = validate_node;
   nodes.cells = node_cells;
 
+  Kind capacities = kind("csistoragecapacities", "CSIStorageCapacity");
+  capacities.resource.namespaced = true;
+  capacities.returns_deleted = false;
+  capacities.columns = {{"Created At", "date"}};
+  capacities.cells = [](const json::value& object, std::int64_t) {
+    return json::array{json::string(json::get_string(object, {"metadata", "creationTimestamp"}))};
+  };
+  capacities.unconditional_update = false;
+  capacities.validate = validate_capacity;
+
   Kind attachments = kind("volumeattachments", "VolumeAttachment");
   attachments.has_status = true;
   attachments.columns = {{.name = "Attacher", .type = "string", .format = "name"},
@@ -352,7 +382,7 @@ std::vector<Kind> storage_kinds() {
   attachments.unconditional_update = false;
   attachments.validate = validate_attachment;
   attachments.cells = attachment_cells;
-  return {classes, drivers, nodes, attachments};
+  return {classes, drivers, nodes, capacities, attachments};
 }
 
 }  // namespace skiff::api
