@@ -1,5 +1,5 @@
-// The kinds StorageClass, CSIDriver, CSINode, CSIStorageCapacity and VolumeAttachment. They are kept,
-// not acted on.
+// The kinds StorageClass, CSIDriver, CSINode, CSIStorageCapacity and VolumeAttachment. They are
+// kept, not acted on.
 #pragma once
 
 #include <vector>
