@@ -26,7 +26,7 @@ def layer(files):
     with tarfile.open(fileobj=out, mode="w") as tar:
         for path, value in files.items():
             info = tarfile.TarInfo(path)
-            if value is None or value[0] == "folder":
+            if value is None or value[:1] == ("folder",):
                 info.type, info.mode = tarfile.DIRTYPE, value[1] if value else 0o755
                 tar.addfile(info)
             elif isinstance(value, tuple) and value[0] == "link":
