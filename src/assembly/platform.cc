@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "base/strings.h"
 #include "env/posix/entropy.h"
+#include "features/nodes/feature.h"
 #include "features/storage/feature.h"
 #include "node/net/addresses.h"
 #include "node/node_object.h"
@@ -248,6 +249,7 @@ void Platform::start_control() {
       for (const control::Controller& controller : *controllers) control_->add(controller);
     }
     control_->add(storage::make({.folder = volumes_folder()}));
+    control_->add(nodes::make());
     control_->add(scheduler::make_scheduler());
     // What a user changed stays as it is.
     for (const client::Write& write : {storage::default_class(), metrics_reader()}) {

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "api/core/taints.h"
+#include "api/meta.h"
+#include "features/nodes/nodes.h"
+
+namespace skiff::nodes {
+namespace {
+
+bool over(const json::value& pod) {
+  const std::string_view phase = json::get_string(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+Time since(const World& world, const json::value& node, const json::value& taint, Time now) {
+  if (const auto told = api::time_at(taint, {"timeAdded"})) return *told;
+  const auto seen = world.tainted.find(taint_key(node, taint));
+  return seen == world.tainted.end() ? now : seen->second;
+}
+
+// When the pod has to go; nothing: it may stay.
+std::optional<Time> deadline(const World& world, const json::value& node, const json::value& pod,
+                             Time now) {
+  std::optional<Time> out;
+  const auto by = [&](Time at) { out = std::min(out.value_or(at), at); };
+  for (const json::value& taint : json::get_array(node, {"spec", "taints"})) {
+    if (json::get_string(taint, {"effect"}) != "NoExecute") continue;
+    const auto tolerations = api::tolerations_of(pod, taint);
+    if (tolerations.empty()) by(now);
+    for (const json::value* toleration : tolerations) {
+      const auto seconds = json::get_int(*toleration, {"tolerationSeconds"});
+      if (!seconds) continue;
+      const auto wait = std::chrono::seconds(std::max<std::int64_t>(0, *seconds));
+      by(since(world, node, taint, now) + wait);
+    }
+  }
+  return out;
+}
+
+control::Batch eviction(const Object& pod, Time now) {
+  control::Batch batch;
+  json::object target{{"type", "DisruptionTarget"},
+                      {"status", "True"},
+                      {"reason", "DeletionByTaintManager"},
+                      {"message", "Taint manager: deleting due to NoExecute taint"}};
+  batch.writes.push_back(patch(
+      pod_resource(), *pod,
+      {{"status", {{"conditions", with_condition(*pod, std::move(target), now)}}}}, "status"));
+  batch.writes.push_back(removal(*pod, false));
+  batch.notes.push_back({.object = pod,
+                         .note = {.reason = "TaintManagerEviction",
+                                  .message = fmt::format("Marking for deletion Pod {}/{}",
+                                                         api::ns(*pod), api::name(*pod))}});
+  return batch;
+}
+
+// Nobody knows whether it still serves: it gets no more requests.
+void call_unready(const Object& pod, Time now, control::GlobalPlan& plan) {
+  if (!api::condition_true(*pod, "Ready")) return;
+  control::Batch batch;
+  json::object unready{{"type", "Ready"}, {"status", "False"}};
+  batch.writes.push_back(patch(
+      pod_resource(), *pod,
+      {{"status", {{"conditions", with_condition(*pod, std::move(unready), now)}}}}, "status"));
+  batch.notes.push_back(
+      {.object = pod,
+       .note = {.warning = true, .reason = "NodeNotReady", .message = "Node is not ready"}});
+  plan.batches.push_back(std::move(batch));
+}
+
+bool drives_away(const json::value& node) {
+  return std::ranges::any_of(json::get_array(node, {"spec", "taints"}), [](const json::value& t) {
+    return json::get_string(t, {"effect"}) == "NoExecute";
+  });
+}
+
+}  // namespace
+
+void evict(const World& world, Time now, control::GlobalPlan& plan) {
+  for (const auto& [name, node] : world.nodes) {
+    const json::object* ready = api::condition(*node, "Ready");
+    const bool lost =
+        ready != nullptr && json::get_string(json::value(*ready), {"status"}) == "Unknown";
+    if (!lost && !drives_away(*node)) continue;
+    const auto pods = world.pods.find(name);
+    if (pods == world.pods.end()) continue;
+    for (const auto& [key, pod] : pods->second) {
+      if (over(*pod) || api::deleting(*pod)) continue;
+      const auto limit = deadline(world, *node, *pod, now);
+      if (limit && *limit <= now) {
+        plan.batches.push_back(eviction(pod, now));
+        continue;
+      }
+      if (limit) again_in(plan, *limit - now);
+      if (lost) call_unready(pod, now, plan);
+    }
+  }
+}
+
+}  // namespace skiff::nodes

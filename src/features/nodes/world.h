@@ -1,0 +1,54 @@
+// What the life cycle of nodes is planned from, kept change by change.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/kind.h"
+#include "base/json.h"
+#include "base/time.h"
+
+namespace skiff::nodes {
+
+const api::Resource& node_resource();
+const api::Resource& lease_resource();
+const api::Resource& pod_resource();
+
+using PodName = std::pair<std::string, std::string>;  // namespace, name
+using Pods = std::map<PodName, Object>;
+
+struct World {
+  std::map<std::string, Object, std::less<>> nodes = {};
+  std::map<std::string, Pods, std::less<>> pods = {};  // by node; under "" those without one
+  std::set<PodName> ended = {};
+  // By node: since when it is silent, that is when its lease or its status was last seen to change.
+  std::map<std::string, Time, std::less<>> heard = {};
+  // By name of a node that pods are bound to: since when it is missing.
+  std::map<std::string, Time, std::less<>> missing = {};
+  // By node, taint and effect: since when, for a taint that does not tell.
+  std::map<std::string, Time, std::less<>> tainted = {};
+};
+std::string taint_key(const json::value& node, const json::value& taint);
+
+class Books {
+ public:
+  static std::vector<api::Resource> watched();
+
+  void changed(std::size_t which, const Object& before, const Object& after);
+  // The world as it is at `now`: what is new since the last look is dated.
+  const World& look(Time now);
+
+ private:
+  void pod_changed(const Object& before, const Object& after);
+  void date_heartbeats(Time now);
+
+  World world_ = {};
+  std::map<std::string, Object, std::less<>> leases_ = {};
+  std::map<std::string, std::string, std::less<>> beats_ = {};  // by node: what was last heard
+  Time last_look_ = {};
+};
+
+}  // namespace skiff::nodes
