@@ -50,9 +50,20 @@ const Error* failure(const std::vector<Result<json::value>>& answers) {
   return answers.empty() || answers.back() ? nullptr : &answers.back().error();
 }
 
+// Asking again soon is no use: the server understood it and would not have it.
+bool refuses(Code code) { return code == Code::kForbidden || code == Code::kInvalid; }
+
+// What a batch is known by from plan to plan: what it does first.
+std::string title(const Batch& batch) {
+  if (batch.writes.empty()) return {};
+  const client::Write& write = batch.writes.front();
+  return fmt::format("{} {} {}/{}", static_cast<int>(write.verb), write.resource.key(), write.ns,
+                     write.name.empty() ? api::name(write.body) : std::string_view(write.name));
+}
+
 // The creation that the error is about, where the server understood it and would not have it.
 std::optional<Refusal> refusal_of(const std::vector<client::Write>& writes, const Error& error) {
-  if (error.code != Code::kForbidden && error.code != Code::kInvalid) return std::nullopt;
+  if (!refuses(error.code)) return std::nullopt;
   Refusal out{.message = error.message};
   std::size_t before = 0;
   bool any = false;
@@ -340,6 +351,15 @@ void Runtime::plan_global(std::size_t index, Item& item) {
   item.not_before = {};
   GlobalPlan plan = member.global->plan(clock_.now());
   if (plan.requeue_after) mark(index, {}, started + *plan.requeue_after);
+  std::erase_if(plan.batches, [&](const Batch& batch) {
+    const auto held = item.held.find(title(batch));
+    if (held == item.held.end() || held->second.until <= started) return false;
+    mark(index, {}, held->second.until);
+    return true;
+  });
+  std::erase_if(item.held, [&](const auto& entry) {
+    return entry.second.until + kBackoffMax < started;  // nobody plans it any more
+  });
   if (plan.batches.empty()) item.failures = 0;
   item.failed = false;
   // Counted before the first answer can come, so that the first does not look like the last.
@@ -401,10 +421,13 @@ void Runtime::batch_answered(std::size_t index, const Batch& batch, const Answer
   Item& item = member.items[{}];
   --item.in_flight;
   expect(item, batch.writes, answers);
-  if (const Error* error = failure(answers)) {
+  if (const Error* error = failure(answers); error != nullptr && refuses(error->code)) {
+    hold(index, item, batch, *error);
+  } else if (error != nullptr) {
     item.failed = true;
     failed(index, {}, item, *error);
   } else {
+    item.held.erase(title(batch));
     for (const auto& [object, note] : batch.notes) {
       events_.record(object, member.global->name, note);
     }
@@ -412,6 +435,14 @@ void Runtime::batch_answered(std::size_t index, const Batch& batch, const Answer
   if (item.in_flight > 0) return;
   if (!item.failed) item.failures = 0;
   settle(index, {}, item);
+}
+
+void Runtime::hold(std::size_t index, Item& item, const Batch& batch, const Error& error) {
+  Item::Held& held = item.held[title(batch)];
+  held.until = clock_.elapsed() + backoff(held.failures++, kBackoffMax);
+  options_.log(fmt::format("{}: {}: {} (attempt {})", members_[index]->global->name, title(batch),
+                           error.message, held.failures));
+  mark(index, {}, held.until);
 }
 
 void Runtime::settle(std::size_t index, const Key& key, Item& item) {

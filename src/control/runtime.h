@@ -67,6 +67,13 @@ class Runtime {
     unsigned failures = 0;
     bool failed = false;          // a batch of the plan under way
     std::vector<Note> told = {};  // by the last plan that changed nothing
+    // Of a global one: batches that the server will not have, tried again when their time comes.
+    // They hold up no other.
+    struct Held {
+      Duration until = {};
+      unsigned failures = 0;
+    };
+    std::map<std::string, Held> held = {};
   };
   struct Member {
     // One of the two is set.
@@ -109,6 +116,7 @@ class Runtime {
                 const std::vector<client::Write>& writes, const std::vector<Note>& notes,
                 const Answers& answers);
   void batch_answered(std::size_t member, const Batch& batch, const Answers& answers);
+  void hold(std::size_t member, Item& item, const Batch& batch, const Error& error);
   void expect(Item& item, const std::vector<client::Write>& writes, const Answers& answers);
   void settle(std::size_t member, const Key& key, Item& item);
   void failed(std::size_t member, const Key& key, Item& item, const Error& error);

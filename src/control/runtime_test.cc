@@ -356,5 +356,79 @@ TEST_F(RuntimeTest, a_server_that_keeps_partial_submits_converges_too) {
   EXPECT_EQ(count(kPods), 5u);
 }
 
+// Makes the pods it is told of, each for itself.
+struct Makers : ::testing::Test {
+  env::sim::Clock clock = env::sim::Clock();
+  MemoryServer server{clock};
+  std::set<std::string> wanted = {"refused", "a"};
+  std::set<std::string> there = {};
+  Runtime runtime{server, clock};
+
+  void SetUp() override {
+    server.refuse = [](const client::Write& write) -> std::optional<Error> {
+      if (write.resource.kind != "Pod" || api::name(write.body) != "refused") return std::nullopt;
+      return Error{.code = Code::kForbidden, .message = "exceeded quota"};
+    };
+    runtime.add(GlobalController{.name = "maker",
+                                 .watched = {kPods},
+                                 .changed =
+                                     [this](std::size_t, const Object&, const Object& after) {
+                                       if (after != nullptr) there.emplace(api::name(*after));
+                                     },
+                                 .plan =
+                                     [this](Time) {
+                                       GlobalPlan plan;
+                                       for (const std::string& name : wanted) {
+                                         if (there.contains(name)) continue;
+                                         client::Write write{.resource = kPods, .ns = "ns"};
+                                         write.body = json::object{{"metadata", {{"name", name}}}};
+                                         plan.batches.push_back({.writes = {std::move(write)}});
+                                       }
+                                       return plan;
+                                     }});
+  }
+  void pump() {
+    for (int i = 0; i < 5; ++i) runtime.pump();
+  }
+};
+
+TEST_F(Makers, are_not_held_up_by_a_batch_that_is_refused) {
+  pump();
+  EXPECT_TRUE(there.contains("a"));
+  for (int i = 0; i < 20; ++i) {  // the refused one backs off for long by now
+    clock.advance(std::chrono::seconds(61));
+    pump();
+  }
+  clock.advance(std::chrono::milliseconds(10));
+  wanted.insert("b");
+  const auto other = server.write(
+      {.resource = kPods, .ns = "ns", .body = json::object{{"metadata", {{"name", "wake"}}}}});
+  ASSERT_TRUE(other.has_value());
+  pump();
+  EXPECT_TRUE(there.contains("b"));
+  server.refuse = {};
+  pump();
+  EXPECT_FALSE(there.contains("refused")) << "its own time has not come";
+  clock.advance(std::chrono::seconds(61));
+  pump();
+  EXPECT_TRUE(there.contains("refused"));
+}
+
+TEST_F(Makers, ask_for_what_is_refused_less_and_less_often) {
+  int asked = 0;
+  const auto quota = server.refuse;
+  server.refuse = [&](const client::Write& write) {
+    auto refused = quota(write);
+    asked += refused ? 1 : 0;
+    return refused;
+  };
+  for (int i = 0; i < 600; ++i) {
+    clock.advance(std::chrono::milliseconds(100));
+    pump();
+  }
+  EXPECT_GT(asked, 5);
+  EXPECT_LT(asked, 20) << "in a minute";
+}
+
 }  // namespace
 }  // namespace skiff::control

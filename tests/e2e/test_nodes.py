@@ -53,7 +53,7 @@ def test_a_daemon_set_runs_on_the_node_and_is_rolled_out_anew(skiff):
     assert "successfully rolled out" in skiff.run("rollout", "status", "ds/logs", "--timeout", "60s").stdout
     second = wait_for(lambda: (found := running(skiff, "logs")) and found)
     assert second[0]["metadata"]["uid"] != first[0]["metadata"]["uid"]
-    assert len(json.loads(skiff.kubectl("get", "controllerrevisions", "-l", "app=logs", "-o", "json").stdout)["items"]) == 2
+    assert len(skiff.kubectl("get", "controllerrevisions", "-l", "app=logs", "--no-headers").stdout.splitlines()) == 2
     skiff.kubectl("rollout", "undo", "ds/logs")
     skiff.kubectl("rollout", "status", "ds/logs", "--timeout=60s")
     wait_for(lambda: (found := running(skiff, "logs")) and "env" not in found[0]["spec"]["containers"][0])
@@ -82,7 +82,8 @@ def test_a_drained_node_is_left_by_all_pods_that_the_budget_lets_go(skiff, name)
     skiff.kubectl("rollout", "status", "ds/stays", "--timeout=60s")
     budget = ("get", "pdb", "one", "-o", "jsonpath={.status.disruptionsAllowed}")
     wait_for(lambda: skiff.kubectl(*budget).stdout == "1")
-    drain = ("drain", name, "--ignore-daemonsets", "--force", "--delete-emptydir-data", "--pod-selector=app in (drained,stays)")
+    drain = ("drain", name, "--ignore-daemonsets", "--force", "--delete-emptydir-data",
+             "--pod-selector=app in (drained,stays)")
     done = skiff.kubectl(*drain, "--timeout=7s", check=False)
     assert done.returncode == 1
     assert "Cannot evict pod as it would violate the pod's disruption budget." in done.stderr

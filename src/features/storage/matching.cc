@@ -66,16 +66,21 @@ std::optional<std::string> mismatch(const json::value& volume, const json::value
 
 Object best_volume(const World& world, const json::value& claim, bool waits, const Object& node,
                    const std::set<std::string, std::less<>>& taken) {
-  Object best;
-  for (const auto& [name, volume] : world.volumes) {
-    if (json::find(*volume, {"spec", "claimRef"}) != nullptr) {
+  const auto reserved =
+      world.reserved.find({std::string(api::ns(claim)), std::string(api::name(claim))});
+  if (reserved != world.reserved.end()) {
+    for (const auto& [name, volume] : reserved->second) {
       const bool fits = capacity(*volume) >= requested(claim) && mode(*volume) == mode(claim);
       if (claimed_by(*volume, claim) && fits && !api::deleting(*volume)) return volume;
+    }
+  }
+  const auto free = world.free.find(api::storage_class(claim));
+  if (waits || free == world.free.end()) return nullptr;
+  Object best;
+  for (const auto& [name, volume] : free->second) {
+    if (taken.contains(name.second) || mismatch(*volume, claim) || !selected(*volume, claim)) {
       continue;
     }
-    if (waits || taken.contains(name.second) || mismatch(*volume, claim) ||
-        !selected(*volume, claim))
-      continue;
     if (json::get_string(*volume, {"status", "phase"}) != "Available") continue;
     if (node != nullptr && !api::volume_reaches_node(*volume, *node)) continue;
     if (best == nullptr || capacity(*volume) < capacity(*best)) best = volume;

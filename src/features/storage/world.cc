@@ -61,11 +61,32 @@ std::vector<api::Resource> Books::watched() {
 void Books::changed(std::size_t which, const Object& before, const Object& after) {
   Objects* const tables[] = {&world_.claims, &world_.volumes, &world_.classes, &world_.nodes};
   if (which >= std::size(tables)) return pod_changed(before, after);
+  if (tables[which] == &world_.volumes) volume_changed(before, after);
   if (after != nullptr) {
     (*tables[which])[name_of(*after)] = after;
   } else {
     tables[which]->erase(name_of(*before));
   }
+}
+
+void Books::volume_changed(const Object& before, const Object& after) {
+  const auto list_of = [&](const json::value& volume) -> Objects& {
+    if (json::find(volume, {"spec", "claimRef"}) == nullptr) {
+      return world_.free[std::string(api::storage_class(volume))];
+    }
+    return world_
+        .reserved[{std::string(json::get_string(volume, {"spec", "claimRef", "namespace"})),
+                   std::string(json::get_string(volume, {"spec", "claimRef", "name"}))}];
+  };
+  if (before != nullptr) {
+    list_of(*before).erase(name_of(*before));
+    std::erase_if(world_.free, [](const auto& entry) { return entry.second.empty(); });
+    const Name claim{std::string(json::get_string(*before, {"spec", "claimRef", "namespace"})),
+                     std::string(json::get_string(*before, {"spec", "claimRef", "name"}))};
+    const auto there = world_.reserved.find(claim);
+    if (there != world_.reserved.end() && there->second.empty()) world_.reserved.erase(there);
+  }
+  if (after != nullptr) list_of(*after)[name_of(*after)] = after;
 }
 
 void Books::pod_changed(const Object& before, const Object& after) {

@@ -30,6 +30,10 @@ struct World {
   Objects pods = {};  // only those with claims
   // Who refers to a claim, there or not.
   std::map<Name, std::map<Name, Object>> users = {};
+  // Volumes that name a claim, there or not, and by class those that name none: so that a claim
+  // does not go through all that others have.
+  std::map<Name, Objects> reserved = {};
+  std::map<std::string, Objects, std::less<>> free = {};
 
   Object claim(std::string_view ns, std::string_view name) const;
   Object volume(std::string_view name) const;
@@ -46,6 +50,7 @@ class Books {
 
  private:
   void pod_changed(const Object& before, const Object& after);
+  void volume_changed(const Object& before, const Object& after);
 
   World world_ = {};
 };

@@ -9,6 +9,7 @@
 #include "api/meta.h"
 #include "base/selectors.h"
 #include "features/workloads/pods.h"
+#include "features/workloads/replica_set.h"
 #include "features/workloads/stateful_set.h"
 
 namespace skiff::workloads {
@@ -20,15 +21,8 @@ constexpr Duration kDeletionTimeout = std::chrono::minutes(2);
 constexpr std::string_view kAny = "*";
 constexpr std::string_view kCondition = "DisruptionAllowed";
 
-// Which of Observed::seen is what.
-enum Seen : std::size_t { kPods, kReplicaSets, kDeployments, kStatefulSets };
-
-const json::value* by_uid(const std::vector<Object>& objects, std::string_view uid) {
-  for (const Object& object : objects) {
-    if (api::uid(*object) == uid) return object.get();
-  }
-  return nullptr;
-}
+// Which of Observed::seen is what; other owners of pods come after them.
+enum Seen : std::size_t { kPods, kReplicaSets, kDeployments };
 
 std::string_view owner_uid(const json::value& object) {
   const json::object* owner = api::controller_of(object);
@@ -39,9 +33,15 @@ std::string_view owner_uid(const json::value& object) {
 class BudgetPlan {
  public:
   BudgetPlan(const control::Observed& observed, const LabelSelector& selector, Time now)
-      : observed_(observed), budget_(*observed.root), now_(now) {
+      : budget_(*observed.root), now_(now) {
     for (const Object& pod : observed.seen[kPods]) {
       if (selector.matches_object(*pod)) pods_.push_back(pod);
+    }
+    // Looked up once for each pod: by uid, not by going through all of the namespace.
+    for (std::size_t which = kReplicaSets; which < observed.seen.size(); ++which) {
+      for (const Object& object : observed.seen[which]) {
+        (which == kDeployments ? deployments_ : owners_).emplace(api::uid(*object), object.get());
+      }
     }
   }
 
@@ -125,12 +125,11 @@ class BudgetPlan {
   }
 
   const json::value* controller_of(std::string_view uid) const {
-    if (const json::value* set = by_uid(observed_.seen[kStatefulSets], uid)) return set;
-    const json::value* set = by_uid(observed_.seen[kReplicaSets], uid);
-    if (set == nullptr) return nullptr;
+    const auto owner = owners_.find(uid);
+    if (owner == owners_.end()) return nullptr;
     // While a Deployment rolls, its size counts and not that of each of its sets.
-    const json::value* deployment = by_uid(observed_.seen[kDeployments], owner_uid(*set));
-    return deployment == nullptr ? set : deployment;
+    const auto deployment = deployments_.find(owner_uid(*owner->second));
+    return deployment == deployments_.end() ? owner->second : deployment->second;
   }
 
   // Evictions that were granted and of which nothing has been seen yet.
@@ -177,11 +176,12 @@ class BudgetPlan {
     plan_.notes.push_back({warning, std::move(reason), std::move(message)});
   }
 
-  const control::Observed& observed_;
   const json::value& budget_;
   const Time now_;
   control::Plan plan_ = {};
   std::vector<Object> pods_ = {};
+  std::map<std::string_view, const json::value*> owners_ = {};       // by uid
+  std::map<std::string_view, const json::value*> deployments_ = {};  // by uid
   std::int64_t expected_ = 0;
   std::int64_t desired_ = 0;
   std::string failure_ = {};
@@ -227,7 +227,8 @@ control::Controller budget_controller() {
           .seen = {{.resource = pod_resource(), .wants = selected, .has = has},
                    {.resource = replica_set_resource(), .wants = any, .has = any},
                    {.resource = deployment_resource(), .wants = any, .has = any},
-                   {.resource = stateful_set_resource(), .wants = any, .has = any}},
+                   {.resource = stateful_set_resource(), .wants = any, .has = any},
+                   {.resource = replication_controller_resource(), .wants = any, .has = any}},
           .plan = plan_budget};
 }
 
