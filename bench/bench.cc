@@ -118,11 +118,11 @@ void jobs(std::size_t n) {
       ended ? fmt::format("{:.2f} s", ms_since(start) / 1000) : "not all", "", ended);
 }
 
-void api_and_jobs(const std::string& binary, const std::string& data, double sync) {
+void api_and_jobs(const std::string& binary, const std::string& data, double sync, bool api) {
   std::filesystem::remove_all(data);
   Server server(binary, data);
   server.start();
-  creates(sync);
+  if (api) creates(sync);
   jobs(100);
   add("memory after all this (RSS)", fmt::format("{:.1f} MB", rss_mb(server.pid())));
 }
@@ -137,7 +137,7 @@ int run(const std::string& binary, const std::string& folder, std::string_view o
   add("one write + fdatasync here (median of 51)", fmt::format("{:.2f} ms", sync));
   const PodsBench pods{.binary = binary, .folder = folder, .sync_ms = sync};
   if (wanted("start")) start_and_idle(binary, data);
-  if (wanted("api")) api_and_jobs(binary, data, sync);
+  if (wanted("api") || wanted("jobs")) api_and_jobs(binary, data, sync, wanted("api"));
   if (wanted("floors")) process_floors(1000);
   if (wanted("rates")) pod_rates(pods, 1000, "");
   for (const char* one : {"plain", "host", "own"}) {
@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
   if (argc != 3 && argc != 4) {
     fmt::print(stderr,
                "usage: skiff_bench SKIFF-BINARY WORK-FOLDER "
-               "[start|api|floors|rates|plain|host|own|latency|memory]\n");
+               "[start|api|jobs|floors|rates|plain|host|own|latency|memory]\n");
     return 2;
   }
   return skiff::bench::run(argv[1], argv[2], argc == 4 ? argv[3] : "");

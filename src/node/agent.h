@@ -48,7 +48,8 @@ struct AgentOptions {
   Variables machine_env = {};  // the environment of this process
   // Makes tokens of service accounts; absent: pods get none. From the agent's thread.
   TokenSource tokens = {};
-  int workers = 4;
+  // More than cores: most of a start is waiting for the disk and for the pod's own processes.
+  int workers = 8;
   Duration volumes_every = std::chrono::seconds(10);  // how often volumes are looked after
   // What an operator should know: failed writes, failed runtime calls. From the agent's thread.
   std::function<void(std::string)> log = {};
