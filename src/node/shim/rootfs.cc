@@ -187,12 +187,30 @@ Result<void> mount_dev(int root, const RootRequest& request) {
   return {};
 }
 
+// What tells of the machine's memory, keys, timers and firmware. Container engines cover the same.
+Result<void> cover_the_machine(int root) {
+  for (const char* path :
+       {"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+        "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
+        "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"}) {
+    const auto place = open_in_root(root, path, Missing::kIsError);
+    struct stat info{};
+    if (!place || ::fstat(place->get(), &info) != 0) continue;
+    const bool folder = S_ISDIR(info.st_mode);
+    SKIFF_TRY(folder ? mount_at("tmpfs", {{"mode", "0555"}, {"size", "4k"}}, place->get(),
+                                {.read_only = true, .recursive = false})
+                     : bind_at("/dev/null", place->get(), {.recursive = false}));
+  }
+  return {};
+}
+
 Result<void> mount_proc_and_sys(int root, bool own_network, bool privileged) {
   const MountFlags safe{.no_devices = true, .no_exec = true, .recursive = false};
   SKIFF_ASSIGN(const Fd proc, open_in_root(root, "/proc", Missing::kMakeFolder));
   SKIFF_TRY(mount_at("proc", {}, proc.get(), safe));
   // The kernel's settings belong to the machine.
-  for (const char* path : {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"}) {
+  for (const char* path :
+       {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"}) {
     if (privileged) break;
     const auto inside = open_in_root(root, path, Missing::kIsError);
     if (!inside) continue;
@@ -202,8 +220,9 @@ Result<void> mount_proc_and_sys(int root, bool own_network, bool privileged) {
   SKIFF_ASSIGN(const Fd sys, open_in_root(root, "/sys", Missing::kMakeFolder));
   const MountFlags flags{.read_only = !privileged, .no_devices = true, .recursive = false};
   // A new sysfs shows the links of the pod's own network namespace.
-  if (own_network) return mount_at("sysfs", {}, sys.get(), flags);
-  return bind_at("/sys", sys.get(), flags);
+  SKIFF_TRY(own_network ? mount_at("sysfs", {}, sys.get(), flags)
+                        : bind_at("/sys", sys.get(), flags));
+  return privileged ? Result<void>() : cover_the_machine(root);
 }
 
 // `inside`: a folder in the source, made where absent. What a pod has turned into links there leads
