@@ -18,7 +18,7 @@ std::vector<RunningPod> Agent::Impl::running_pods() const {
 
 void Agent::Impl::measure() {
   // Beside the agent: the kernel may take its time over counters of many groups.
-  probers_.run([this](const std::stop_token&) { meter_.sample(running_pods()); });
+  probers_.run([this](const std::stop_token&) { meter_.sample(running_pods(), false); });
   post_after(kMeasureEvery, [](Impl& agent) { agent.measure(); });
 }
 

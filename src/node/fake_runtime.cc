@@ -217,7 +217,7 @@ Result<SandboxRecord> FakeRuntime::inspect(std::string_view pod_uid) {
 }
 
 std::vector<std::optional<Reading>> FakeRuntime::measure(
-    const std::vector<MeasureTarget>& containers) {
+    const std::vector<MeasureTarget>& containers, bool memory) {
   const std::lock_guard lock(mutex_);
   std::vector<std::optional<Reading>> out;
   for (const MeasureTarget& one : containers) {
@@ -227,7 +227,7 @@ std::vector<std::optional<Reading>> FakeRuntime::measure(
     for (const ContainerRecord& record : pod->second->record.containers) {
       if (record.name != one.container || record.state != ContainerState::kRunning) continue;
       const std::chrono::nanoseconds ran = clock_.now() - record.started_at;
-      reading = {.cpu_ns = ran.count() / 2, .memory_bytes = 10'000'000};
+      reading = {.cpu_ns = ran.count() / 2, .memory_bytes = memory ? 10'000'000 : 0};
     }
   }
   return out;

@@ -56,8 +56,8 @@ class FakeRuntime final : public Runtime {
   Result<void> lead_services(const std::vector<ServicePort>& ports) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   // Half a CPU since it began, and ten million bytes.
-  std::vector<std::optional<Reading>> measure(
-      const std::vector<MeasureTarget>& containers) override;
+  std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>& containers,
+                                              bool memory) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;
   std::vector<std::string> list() override;

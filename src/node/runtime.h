@@ -170,8 +170,9 @@ class Runtime {
   virtual Result<void> lead_services(const std::vector<ServicePort>& ports) = 0;
   virtual Result<SandboxRecord> inspect(std::string_view pod_uid) = 0;
   // One answer for each; nothing for what has ended or cannot be measured. Beside any other call.
-  virtual std::vector<std::optional<Reading>> measure(
-      const std::vector<MeasureTarget>& containers) = 0;
+  // Memory only where asked for: it costs most, and unlike CPU time says nothing about earlier.
+  virtual std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>& containers,
+                                                      bool memory) = 0;
   // Kills what is left and removes everything but the log files.
   virtual Result<void> stop_sandbox(std::string_view pod_uid) = 0;
   // Removes the pod's folder, logs included.

@@ -24,18 +24,15 @@ struct Options {
   double seconds = 2;
 };
 
-// The real reason where the API itself is absent, which says nothing to a newcomer.
-Error without_api(Error error, const Options& options) {
-  const bool absent =
-      error.code == Code::kNotFound &&
-      error.message.find("could not find the requested resource") != std::string::npos;
-  const bool page = error.code == Code::kNotFound &&
-                    error.message.find("404 page not found") != std::string::npos;
-  if (error.code == Code::kServiceUnavailable || absent || page) {
-    error.message = "this server does not measure what is used (metrics.k8s.io): " + error.message +
-                    "; a cluster needs metrics-server for it, and Skiff a node of its own";
-  } else if (error.code == Code::kNotFound && !options.name.empty() &&
-             error.message.find("metrics.k8s.io") != std::string::npos) {
+// That a path is not there says nothing to a newcomer.
+Error explained(Error error, const Options& options) {
+  const auto says = [&](std::string_view words) { return error.message.contains(words); };
+  const bool missing = error.code == Code::kNotFound;
+  if (missing && (says("could not find the requested resource") || says("404 page not found"))) {
+    error.message =
+        "this server does not measure what is used: it has no metrics.k8s.io (a cluster needs "
+        "metrics-server for it, a Skiff a node of its own)";
+  } else if (missing && !options.name.empty() && says("metrics.k8s.io")) {
     error.message += " (it has not been measured yet, or nothing of it runs)";
   }
   return error;
@@ -47,13 +44,13 @@ Result<std::vector<Object>> read_usage(Context& context, Connection& server,
   const std::string ns = every ? "" : context.ns();
   if (!options.name.empty()) {
     auto one = server.client().get(what, what.namespaced ? context.ns() : "", options.name);
-    if (!one) return std::unexpected(without_api(std::move(one).error(), options));
+    if (!one) return std::unexpected(explained(std::move(one).error(), options));
     return std::vector<Object>{std::make_shared<const json::value>(std::move(*one))};
   }
   auto list = server.client().list(what, ns,
                                    {.label_selector = context.globals.selector,
                                     .field_selector = context.globals.field_selector});
-  if (!list) return std::unexpected(without_api(std::move(list).error(), options));
+  if (!list) return std::unexpected(explained(std::move(list).error(), options));
   return std::move(list->items);
 }
 

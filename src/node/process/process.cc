@@ -86,8 +86,8 @@ class ProcessRuntime : public Runtime {
   Result<int> open_socket(std::string_view pod_uid) override;
   Result<void> lead_services(const std::vector<ServicePort>& ports) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
-  std::vector<std::optional<Reading>> measure(
-      const std::vector<MeasureTarget>& containers) override;
+  std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>& containers,
+                                              bool memory) override;
   Result<void> stop_sandbox(std::string_view pod_uid) override;
   Result<void> remove_sandbox(std::string_view pod_uid) override;
   std::vector<std::string> list() override;
@@ -353,7 +353,7 @@ Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {
 }
 
 std::vector<std::optional<Reading>> ProcessRuntime::measure(
-    const std::vector<MeasureTarget>& containers) {
+    const std::vector<MeasureTarget>& containers, bool memory) {
   if (!cgroups_.usable()) {
     std::vector<int> pids;
     for (const MeasureTarget& one : containers) pids.push_back(one.pid);
@@ -361,7 +361,8 @@ std::vector<std::optional<Reading>> ProcessRuntime::measure(
   }
   std::vector<std::optional<Reading>> out;
   for (const MeasureTarget& one : containers) {
-    out.push_back(read_group(cgroups_, fmt::format("{}/{}", group_of(one.pod_uid), one.container)));
+    const std::string group = fmt::format("{}/{}", group_of(one.pod_uid), one.container);
+    out.push_back(read_group(cgroups_, group, memory));
   }
   return out;
 }

@@ -17,7 +17,7 @@ class NoRuntime : public Runtime {
   Result<int> open_socket(std::string_view) override { return no(); }
   Result<void> lead_services(const std::vector<ServicePort>&) override { return no(); }
   Result<SandboxRecord> inspect(std::string_view) override { return no(); }
-  std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>&) override {
+  std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>&, bool) override {
     return {};
   }
   Result<void> stop_sandbox(std::string_view) override { return no(); }

@@ -25,7 +25,7 @@ Meter::Meter(Runtime& runtime, const env::Clock& clock, std::string node_name,
       node_name_(std::move(node_name)),
       read_machine_(std::move(read_machine)) {}
 
-void Meter::sample(const std::vector<RunningPod>& running) {
+void Meter::sample(const std::vector<RunningPod>& running, bool memory) {
   std::vector<MeasureTarget> targets;
   for (const RunningPod& pod : running) {
     for (const RunningPod::Run& run : pod.runs) {
@@ -35,30 +35,30 @@ void Meter::sample(const std::vector<RunningPod>& running) {
   const Duration began = clock_.elapsed();
   const auto machine = read_machine_();
   const auto readings =
-      targets.empty() ? std::vector<std::optional<Reading>>() : runtime_.measure(targets);
+      targets.empty() ? std::vector<std::optional<Reading>>() : runtime_.measure(targets, memory);
   const Time now = clock_.now();
 
   const std::lock_guard lock(mutex_);
-  const auto note = [&](std::string_view key, const std::optional<Reading>& reading,
+  const auto note = [&](std::string_view key, const std::optional<Reading>& reading, bool whole,
                         std::optional<Duration> age) {
     if (!reading) return;
-    book_.note(key,
-               {.elapsed = began, .cpu_ns = reading->cpu_ns, .memory_bytes = reading->memory_bytes},
-               age);
+    Sample sample{.elapsed = began, .cpu_ns = reading->cpu_ns};
+    if (whole) sample.memory_bytes = reading->memory_bytes;
+    book_.note(key, sample, age);
   };
   std::set<std::string, std::less<>> keys = {std::string(kMachine)};
-  note(kMachine, machine, {});
+  note(kMachine, machine, true, {});
   std::size_t next = 0;
   for (const RunningPod& pod : running) {
     for (const RunningPod::Run& run : pod.runs) {
       const std::size_t at = next++;
       const std::string key = key_of(pod, run);
-      if (at < readings.size()) note(key, readings[at], now - run.started_at);
+      if (at < readings.size()) note(key, readings[at], memory, now - run.started_at);
       keys.insert(key);
     }
   }
   book_.keep_only(keys);
-  if (sampled_ && *sampled_ > began) return;
+  if (!memory || (sampled_ && *sampled_ > began)) return;
   sampled_ = began;
   sampled_at_ = now;
 }
@@ -68,7 +68,7 @@ apiserver::Usage Meter::usage(const std::vector<RunningPod>& running) {
     const std::lock_guard lock(mutex_);
     if (sampled_ && clock_.elapsed() - *sampled_ < kFresh) return told(running);
   }
-  sample(running);
+  sample(running, true);
   const std::lock_guard lock(mutex_);
   return told(running);
 }

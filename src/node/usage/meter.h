@@ -36,8 +36,8 @@ class Meter {
   // Both must outlive the meter.
   Meter(Runtime& runtime, const env::Clock& clock, std::string node_name, ReadMachine read_machine);
 
-  // Reads all counters once. `running` is all that runs.
-  void sample(const std::vector<RunningPod>& running);
+  // Reads the counters of all that runs once; memory only where somebody is to be told.
+  void sample(const std::vector<RunningPod>& running, bool memory);
   // Reads them where the last time was long ago, and tells what is known.
   apiserver::Usage usage(const std::vector<RunningPod>& running);
 
@@ -50,7 +50,7 @@ class Meter {
   const ReadMachine read_machine_;
   mutable std::mutex mutex_;
   UsageBook book_ = {};
-  std::optional<Duration> sampled_ = {};
+  std::optional<Duration> sampled_ = {};  // with memory
   Time sampled_at_ = {};
 };
 

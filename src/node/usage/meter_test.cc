@@ -13,8 +13,10 @@ using std::chrono::seconds;
 // Counts how often it is asked, and tells what the test says.
 class Scripted final : public NoRuntime {
  public:
-  std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>& targets) override {
+  std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>& targets,
+                                              bool memory) override {
     ++asked;
+    with_memory += memory ? 1 : 0;
     std::vector<std::optional<Reading>> out;
     for (const MeasureTarget& target : targets) {
       const auto found = readings.find(target.pod_uid + "/" + target.container);
@@ -24,6 +26,7 @@ class Scripted final : public NoRuntime {
   }
   std::map<std::string, Reading> readings = {};
   int asked = 0;
+  int with_memory = 0;
 };
 
 class MeterTest : public testing::Test {
@@ -43,7 +46,7 @@ class MeterTest : public testing::Test {
 };
 
 TEST_F(MeterTest, WithoutPodsOnlyTheMachineIsRead) {
-  meter_.sample({});
+  meter_.sample({}, false);
   clock_.advance(seconds(10));
   machine_ = Reading{.cpu_ns = 5'000'000'000, .memory_bytes = 42};
   const apiserver::Usage usage = meter_.usage({});
@@ -59,7 +62,7 @@ TEST_F(MeterTest, WithoutPodsOnlyTheMachineIsRead) {
 TEST_F(MeterTest, APodIsToldWhenAllItsContainersAreMeasured) {
   const std::vector<RunningPod> running = {pod("a", {"one", "two"}), pod("b", {"one"})};
   runtime_.readings = {{"a/one", {}}, {"b/one", {}}};
-  meter_.sample(running);
+  meter_.sample(running, false);
   clock_.advance(seconds(10));
   runtime_.readings = {{"a/one", {}}, {"a/two", {}}, {"b/one", {.cpu_ns = 1'000'000'000}}};
   auto usage = meter_.usage(running);
@@ -83,10 +86,25 @@ TEST_F(MeterTest, WhoAsksOftenIsAnsweredFromTheBook) {
   EXPECT_EQ(runtime_.asked, 2);
 }
 
+TEST_F(MeterTest, MemoryIsReadForThoseWhoAskOnly) {
+  const std::vector<RunningPod> running = {pod("a", {"one"})};
+  runtime_.readings = {{"a/one", {.memory_bytes = 77}}};
+  for (int i = 0; i < 3; ++i) {
+    meter_.sample(running, false);
+    clock_.advance(seconds(10));
+  }
+  EXPECT_EQ(runtime_.with_memory, 0);
+  meter_.sample(running, false);
+  const auto usage = meter_.usage(running);  // in the same moment: the book has no memory to tell
+  EXPECT_EQ(runtime_.with_memory, 1);
+  ASSERT_EQ(usage.pods.size(), 1u);
+  EXPECT_EQ(usage.pods[0].containers[0].used.memory_bytes, 77);
+}
+
 TEST_F(MeterTest, AnotherRunOfAContainerIsAnotherThing) {
   std::vector<RunningPod> running = {pod("a", {"one"})};
   runtime_.readings = {{"a/one", {.cpu_ns = 90'000'000'000}}};
-  meter_.sample(running);
+  meter_.sample(running, false);
   clock_.advance(seconds(10));
   running[0].runs[0].attempt = 1;
   running[0].runs[0].started_at = clock_.now() - seconds(2);
@@ -100,7 +118,7 @@ TEST_F(MeterTest, AnotherRunOfAContainerIsAnotherThing) {
 TEST_F(MeterTest, APodThatHasEndedIsNotTold) {
   const std::vector<RunningPod> running = {pod("a", {"one"})};
   runtime_.readings = {{"a/one", {}}};
-  meter_.sample(running);
+  meter_.sample(running, false);
   clock_.advance(seconds(10));
   ASSERT_EQ(meter_.usage(running).pods.size(), 1u);
   EXPECT_TRUE(meter_.usage({}).pods.empty());

@@ -85,23 +85,28 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   return out;
 }
 
-std::optional<Reading> read_group(const Cgroups& cgroups, const std::string& group,
+std::optional<Reading> read_group(const Cgroups& cgroups, const std::string& group, bool memory,
                                   const std::string& proc) {
-  const std::string memory = cgroups.folder("memory", group);
+  const std::string at = cgroups.folder("memory", group);
+  Reading out;
   if (cgroups.is_v2()) {
-    const auto held = number(get(memory + "/memory.current"));
-    const auto cpu_us = field(get(memory + "/cpu.stat"), "usage_usec ");
-    if (!held || !cpu_us) return std::nullopt;
-    return Reading{
-        .cpu_ns = *cpu_us * 1000,
-        .memory_bytes = working_set(held, field(get(memory + "/memory.stat"), "inactive_file "))};
+    const auto cpu_us = field(get(at + "/cpu.stat"), "usage_usec ");
+    if (!cpu_us) return std::nullopt;
+    out.cpu_ns = *cpu_us * 1000;
+  } else if (const auto cpu = number(get(cgroups.folder("cpu", group) + "/cpuacct.usage"))) {
+    out.cpu_ns = *cpu;
+  } else {
+    const std::string members = get(at + "/cgroup.procs");
+    if (members.empty()) return std::nullopt;
+    out.cpu_ns = cpu_of_members(members, proc);
   }
-  const auto held = number(get(memory + "/memory.usage_in_bytes"));
+  if (!memory) return out;
+  const bool v2 = cgroups.is_v2();
+  const auto held = number(get(at + (v2 ? "/memory.current" : "/memory.usage_in_bytes")));
   if (!held) return std::nullopt;
-  const auto cpu = number(get(cgroups.folder("cpu", group) + "/cpuacct.usage"));
-  return Reading{.cpu_ns = cpu ? *cpu : cpu_of_members(get(memory + "/cgroup.procs"), proc),
-                 .memory_bytes = working_set(
-                     held, field(get(memory + "/memory.stat"), "total_inactive_file "))};
+  out.memory_bytes = working_set(
+      held, field(get(at + "/memory.stat"), v2 ? "inactive_file " : "total_inactive_file "));
+  return out;
 }
 
 std::vector<std::optional<Reading>> read_trees(const std::vector<int>& pids,

@@ -11,8 +11,9 @@
 
 namespace skiff::node {
 
-// Of a control group, by its path below the root of every hierarchy. Nothing where it is gone.
-std::optional<Reading> read_group(const Cgroups& cgroups, const std::string& group,
+// Of a control group, by its path below the root of every hierarchy; memory only where asked for.
+// Nothing where it is gone.
+std::optional<Reading> read_group(const Cgroups& cgroups, const std::string& group, bool memory,
                                   const std::string& proc = "/proc");
 
 // Of each of these processes with all that descend from it; one walk through /proc for all.

@@ -49,11 +49,15 @@ TEST_F(Readings, OfAVersion2GroupAreItsOwnCounters) {
   put("g/main/cpu.stat", "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n");
   const Cgroups groups = Cgroups::detect(root_);
   ASSERT_TRUE(groups.is_v2());
-  const auto reading = read_group(groups, "g/main", proc());
+  const auto reading = read_group(groups, "g/main", true, proc());
   ASSERT_TRUE(reading);
   EXPECT_EQ(reading->cpu_ns, 2'500'000'000);
   EXPECT_EQ(reading->memory_bytes, 4'000'000);
-  EXPECT_FALSE(read_group(groups, "g/gone", proc()));
+  const auto without = read_group(groups, "g/main", false, proc());
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->cpu_ns, reading->cpu_ns);
+  EXPECT_EQ(without->memory_bytes, 0) << "nobody asked for it";
+  EXPECT_FALSE(read_group(groups, "g/gone", true, proc()));
 }
 
 TEST_F(Readings, OfAVersion1GroupAreThoseOfTwoHierarchies) {
@@ -65,11 +69,11 @@ TEST_F(Readings, OfAVersion1GroupAreThoseOfTwoHierarchies) {
   const Cgroups groups = Cgroups::detect(root_);
   ASSERT_TRUE(groups.usable());
   ASSERT_FALSE(groups.is_v2());
-  const auto reading = read_group(groups, "g/main", proc());
+  const auto reading = read_group(groups, "g/main", true, proc());
   ASSERT_TRUE(reading);
   EXPECT_EQ(reading->cpu_ns, 123'456'789);
   EXPECT_EQ(reading->memory_bytes, 0) << "more idle pages than pages: never less than nothing";
-  EXPECT_FALSE(read_group(groups, "g/gone", proc()));
+  EXPECT_FALSE(read_group(groups, "g/gone", true, proc()));
 }
 
 TEST_F(Readings, WhereTheHierarchyCountsNoCpuItsProcessesDo) {
@@ -80,7 +84,7 @@ TEST_F(Readings, WhereTheHierarchyCountsNoCpuItsProcessesDo) {
   process(10, 1, "100 20 3 1", 5);
   process(11, 10, "50 0 0 0", 5);
   process(13, 10, "1000 0 0 0", 5);  // of another group
-  const auto reading = read_group(Cgroups::detect(root_), "g/main", proc());
+  const auto reading = read_group(Cgroups::detect(root_), "g/main", true, proc());
   ASSERT_TRUE(reading);
   EXPECT_EQ(reading->cpu_ns, 174 * kTick);
 }

@@ -18,7 +18,7 @@ namespace skiff::node {
 struct Sample {
   Duration elapsed = {};  // of a clock that never steps back
   std::int64_t cpu_ns = 0;
-  std::int64_t memory_bytes = 0;
+  std::optional<std::int64_t> memory_bytes = {};  // absent: it was not read
 };
 
 struct Rate {
@@ -38,15 +38,19 @@ class UsageBook {
 
   // `age`: how long ago the thing began, where that is known; its counter was 0 then.
   void note(std::string_view key, const Sample& sample, std::optional<Duration> age = {});
-  // Nothing where there is not yet enough to tell.
+  // With the memory that was read last. Nothing where there is not yet enough to tell.
   std::optional<Rate> rate(std::string_view key) const;
   // What is not among these is over.
   void keep_only(const std::set<std::string, std::less<>>& keys);
-  std::size_t size() const { return samples_.size(); }
+  std::size_t size() const { return entries_.size(); }
 
  private:
-  // Oldest first; the first is the newest that is a window old, or all there is.
-  std::map<std::string, std::deque<Sample>, std::less<>> samples_ = {};
+  struct Entry {
+    // Oldest first; the first is the newest that is a window old, or all there is.
+    std::deque<Sample> samples = {};
+    std::optional<std::int64_t> memory_bytes = {};
+  };
+  std::map<std::string, Entry, std::less<>> entries_ = {};
 };
 
 }  // namespace skiff::node

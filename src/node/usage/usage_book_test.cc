@@ -79,8 +79,19 @@ TEST(UsageBook, AReadingThatComesLateIsLeftOut) {
   book.note("a", at(seconds(5), 4 * kCpuSecond, 7));
   book.note("a", at(seconds(4), 3 * kCpuSecond, 6));
   ASSERT_TRUE(book.rate("a"));
-  EXPECT_EQ(book.rate("a")->memory_bytes, 7);
+  EXPECT_EQ(book.rate("a")->memory_bytes, 6) << "what was read last";
   EXPECT_EQ(book.rate("a")->cpu_nano, kCpuSecond);
+}
+
+TEST(UsageBook, MemoryIsWhatWasReadLast) {
+  UsageBook book;
+  book.note("a", {.elapsed = seconds(1)});
+  book.note("a", {.elapsed = seconds(5)});
+  EXPECT_FALSE(book.rate("a")) << "it was never read";
+  book.note("a", at(seconds(6), 0, 42));
+  book.note("a", {.elapsed = seconds(7)});
+  ASSERT_TRUE(book.rate("a"));
+  EXPECT_EQ(book.rate("a")->memory_bytes, 42);
 }
 
 TEST(UsageBook, WhatIsOverIsForgotten) {
