@@ -62,17 +62,11 @@ std::vector<ServiceTarget> targets(const std::vector<const json::value*>& slices
   return {chosen.begin(), chosen.end()};
 }
 
+// Not its externalIPs: whoever may write a service could lead everybody's traffic to any address of
+// the outside to a pod of his own (CVE-2020-8554).
 std::vector<std::uint32_t> addresses(const json::value& service) {
-  std::vector<std::uint32_t> out;
-  const auto add = [&](std::string_view text) {
-    if (const auto ip = parse_ip(text)) out.push_back(*ip);
-  };
-  add(json::get_string(service, {"spec", "clusterIP"}));
-  for (const std::string& text : json::strings(json::get_array(service, {"spec", "externalIPs"}))) {
-    add(text);
-  }
-  std::ranges::sort(out);
-  return out;
+  const auto ip = parse_ip(json::get_string(service, {"spec", "clusterIP"}));
+  return ip ? std::vector<std::uint32_t>{*ip} : std::vector<std::uint32_t>{};
 }
 
 }  // namespace

@@ -71,6 +71,14 @@ TEST(ServiceTable, WhereNoneIsReadyThoseThatEndStillServe) {
   EXPECT_EQ(both.at(0).targets, (std::vector<ServiceTarget>{{kB, 8080}}));
 }
 
+TEST(ServiceTable, AddressesOfTheOutsideAreNobodysToTake) {
+  const auto table = build_service_table(
+      {service(R"({"clusterIP":"10.96.0.7","externalIPs":["9.9.9.9"],"ports":[{"port":53}]})")},
+      {slice(R"([{"port":53}])", R"([{"addresses":["10.0.0.1"]}])")});
+  ASSERT_EQ(table.size(), 1u);
+  EXPECT_EQ(table[0].ips, std::vector{kIp});
+}
+
 TEST(ServiceTable, WhatHasNoAddressIsNotLed) {
   EXPECT_TRUE(build_service_table({service(R"({"clusterIP":"None","ports":[{"port":80}]})"),
                                    service(R"({"type":"ExternalName","externalName":"x"})")},

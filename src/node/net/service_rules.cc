@@ -62,7 +62,7 @@ std::string lookups(const Elements& all, std::string_view before, std::string_vi
 std::string service_rules(const RulesPlace& place, const std::vector<ServicePort>& ports) {
   Elements led;
   Refused refused;
-  std::set<std::string> taken;  // of two services with one external address the first has it
+  std::set<std::string> taken;  // of two services with one place the first has it
   const auto add = [&](std::vector<std::string>& list, std::string place,
                        const std::string& verdict) {
     if (taken.insert(place).second) list.push_back(place + verdict);
