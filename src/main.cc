@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   return skiff::cli::run(argc, argv,
                          {.serve = skiff::assembly::serve,
                           .clean_up = skiff::assembly::clean_up,
+                          .purge = skiff::assembly::purge,
                           .inspect_backup = skiff::assembly::inspect_backup,
                           .stage_restore = skiff::assembly::stage_restore,
                           .restore = skiff::assembly::restore_stopped});

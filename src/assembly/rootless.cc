@@ -7,12 +7,15 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 #include "assembly/address.h"
 #include "assembly/log.h"
 #include "assembly/platform.h"
 #include "net/server.h"
 #include "node/rootless/rootless.h"
+#include "node/shim/files.h"
 #include "node/shim/user.h"
 
 extern char** environ;
@@ -21,6 +24,18 @@ namespace skiff::assembly {
 namespace {
 
 std::string own_binary() { return std::filesystem::canonical("/proc/self/exe"); }
+
+bool run_self(std::vector<std::string> words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t pid = 0;
+  int status = 0;
+  if (::posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return false;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0;
+}
 
 Result<void> open_doors(const cli::UpOptions& options, Outside& outside) {
   SKIFF_ASSIGN(const Address https, parse_address("--https", options.https));
@@ -63,20 +78,23 @@ bool needs_sweep(const std::string& data) {
 }
 
 Result<void> sweep(const std::string& data) {
-  std::string words[] = {own_binary(), "sweep", data};
-  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t pid = 0;
-  int status = ::posix_spawn(&pid, argv[0], nullptr, nullptr, argv, environ);
-  if (status == 0) {
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-  }
-  if (status == 0) return {};
+  if (run_self({own_binary(), "sweep", data})) return {};
   return fail(Code::kInternal, "pods may be left in the user namespace of " + data);
+}
+
+Result<void> purge(const std::string& data) {
+  if (::geteuid() != 0 && run_self({own_binary(), "sweep", data, "purge"})) return {};
+  return fail(Code::kInternal, fmt::format("cannot remove all of {}", data));
 }
 
 int sweep_main(int argc, char** argv) {
   const auto done = [&]() -> Result<void> {
+    if (argc == 4 && std::string_view(argv[3]) == "purge") {
+      SKIFF_TRY(node::enter_for_files(argv[2]));
+      node::remove_tree(argv[2]);
+      if (::access(argv[2], F_OK) != 0) return {};
+      return fail(Code::kInternal, fmt::format("{} is still there", argv[2]));
+    }
     if (argc != 3) return fail(Code::kBadRequest, "usage: skiff sweep DATA");
     SKIFF_ASSIGN(const DataFolder folder, DataFolder::open(argv[2]));
     SKIFF_TRY(node::enter_rootless({.folder = folder.path(), .skiff_binary = own_binary()}));

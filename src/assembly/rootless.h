@@ -26,6 +26,9 @@ Result<void> move_inside(const DataFolder& folder, const cli::UpOptions& options
 // own, because only one with a single thread can enter them.
 bool needs_sweep(const std::string& data);
 Result<void> sweep(const std::string& data);
+// Removes the data folder of an ordinary user with what only his namespace may remove (`skiff sweep
+// DATA purge`).
+Result<void> purge(const std::string& data);
 int sweep_main(int argc, char** argv);
 
 }  // namespace skiff::assembly

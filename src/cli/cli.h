@@ -37,6 +37,8 @@ struct Hooks {
   std::function<int(const UpOptions&)> serve = {};
   // Ends what a Skiff that is not running any more left behind: pods, links, cgroups.
   std::function<Result<void>(const std::string& data)> clean_up = {};
+  // Removes a data folder that the user himself cannot remove whole.
+  std::function<Result<void>(const std::string& data)> purge = {};
   // Checks all of a backup, and changes nothing.
   std::function<Result<BackupSummary>(const std::string& file)> inspect_backup = {};
   // Puts a backup where the Skiff that runs with this data folder finds it when it starts again.

@@ -1,10 +1,13 @@
 """Skiff of an ordinary user: pods with addresses, names and files of their own in a user namespace."""
+import contextlib
+import io
 import json
 import os
 import pathlib
 import shutil
 import socket
 import subprocess
+import tarfile
 import tempfile
 
 import pytest
@@ -16,14 +19,15 @@ from skiff import Skiff, alive, pod_manifest, wait_for
 USER = 23456
 # The tests run as root of a machine whose /dev/net/tun may be root's: the user gets his own in a private mount
 # namespace, as distributions give it to everybody.
-def become(tun_mode="666", granted=False):
-    """Whether /etc/subuid grants the user others beside himself."""
+def become(tun_mode="666", granted=False, without=""):
+    """Granted: /etc/subuid gives the user others beside himself. Without: a program that he cannot run."""
+    hide = f" && mount --bind /dev/null {shutil.which(without)}" if without and shutil.which(without) else ""
     users = f" && cat /etc/passwd > /mnt/passwd && echo 'skiffer:x:{USER}:{USER}::/:/bin/sh' >> /mnt/passwd" + "".join(
         f" && echo skiffer:300000:65536 > /mnt/{name} && touch /etc/{name} && mount --bind /mnt/{name} /etc/{name}"
         for name in ("subuid", "subgid")) + " && mount --bind /mnt/passwd /etc/passwd"
     return ["unshare", "-m", "sh", "-c",
             f"mount -t tmpfs -o mode=755 none /mnt && mknod /mnt/tun c 10 200 && chmod {tun_mode} /mnt/tun"
-            f" && mount --bind /mnt/tun /dev/net/tun{users if granted else ''}"
+            f" && mount --bind /mnt/tun /dev/net/tun{users if granted else ''}{hide}"
             f' && exec setpriv --reuid {USER} --regid {USER} --clear-groups "$@"', "sh"]
 
 
@@ -169,24 +173,45 @@ def test_volumes_are_at_their_paths(rootless):
     rootless.kubectl("delete", "pod/volume", "configmap/settings")
 
 
-@needs_namespace
-def test_the_outside_is_reached_and_the_loopback_of_the_machine_is_not(rootless):
-    outside = "198.51.100.77"
-    subprocess.run(["ip", "address", "add", f"{outside}/32", "dev", "lo"], check=True)
+REACH = "import socket\ntry: socket.create_connection(('%s', %d), 3); print('reached')\nexcept OSError as e: print(e)"
+
+
+@contextlib.contextmanager
+def listener_outside():
+    """Its address and port: on this machine, but not on its loopback."""
+    address = "198.51.100.77"
+    subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
     try:
-        with socket.create_server((outside, 0)) as there, socket.create_server(("127.0.0.1", 0)) as here:
-            there.settimeout(10)
-            here.settimeout(1)
-            reach = "import socket\ntry: socket.create_connection(('%s', %d), 5); print('reached')\nexcept OSError as e: print(e)"
-            assert inside(rootless, "client", reach % there.getsockname()) == "reached"
-            there.accept()
-            gateway = inside(rootless, "client", "import os; print(os.environ['KUBERNETES_SERVICE_HOST'])")
+        with socket.create_server((address, 0)) as there:
+            yield there.getsockname()
+    finally:
+        subprocess.run(["ip", "address", "del", f"{address}/32", "dev", "lo"], check=True)
+
+
+@needs_namespace
+@pytest.mark.parametrize("without, program", [("slirp4netns", "pasta"), ("pasta", "slirp4netns")])
+def test_the_outside_is_reached_and_the_loopback_of_the_machine_is_not(without, program):
+    if not shutil.which(program):
+        pytest.skip(f"needs {program}")
+    server = RootlessSkiff("--images=host", without=without)
+    try:
+        server.start()
+        assert f"the outside by {program}" in server.log()
+        server.kubectl("apply", "-f", "-", stdin=json.dumps(
+            pod_manifest("client", ["sleep", "1000"], terminationGracePeriodSeconds=1)))
+        server.wait_phase("client", "Running")
+        with listener_outside() as there:
+            assert inside(server, "client", REACH % there) == "reached"
+        gateway = inside(server, "client", "import os; print(os.environ['KUBERNETES_SERVICE_HOST'])")
+        with socket.create_server(("127.0.0.1", 0)) as here:
+            here.settimeout(0.2)
             for address in ("127.0.0.1", gateway, "10.0.2.2"):
-                inside(rootless, "client", reach % (address, here.getsockname()[1]))
+                inside(server, "client", REACH % (address, here.getsockname()[1]))
             with pytest.raises(TimeoutError):
                 here.accept()
     finally:
-        subprocess.run(["ip", "address", "del", f"{outside}/32", "dev", "lo"], check=True)
+        server.stop()
+    assert left_over(server.data) == []
 
 
 @needs_namespace
@@ -221,6 +246,17 @@ def test_down_after_a_kill_leaves_nothing():
         server.stop()
 
 
+def owned_folder(tar, path, uid, gid):
+    """With a folder that is closed to everybody but its owner, and is not empty."""
+    out = io.BytesIO(tar)
+    with tarfile.open(fileobj=out, mode="a") as archive:
+        for name, kind in ((path, tarfile.DIRTYPE), (path + "/own", tarfile.REGTYPE)):
+            info = tarfile.TarInfo(name)
+            info.type, info.mode, info.uid, info.gid = kind, 0o700, uid, gid
+            archive.addfile(info)
+    return out.getvalue()
+
+
 # What the image wants, what it is: the user of the image, owners in its layers, and what its layers hide.
 @needs_namespace
 @pytest.mark.skipif(not os.path.exists(BUSYBOX), reason="needs busybox")
@@ -233,6 +269,7 @@ def test_images_run(granted, users, tmp_path):
         if folder.is_relative_to(tempfile.gettempdir()) and folder != pathlib.Path(tempfile.gettempdir()):
             os.chmod(folder, 0o755)
     first = busybox_layer(**{"data": None, "data/old": b"old", "data/kept": b"kept", "full": None, "full/a": b"a"})
+    first = owned_folder(first, "home/worker", 1000, 1001)
     second = layer({"data/.wh.old": b"", "full/.wh..wh..opq": b"", "full/b": b"b"})
     image = Image([first, second], Env=["PATH=/bin"], User="worker")
     archive = image.docker_archive(tmp_path / "a.tar", "box:1")

@@ -77,7 +77,7 @@ Result<void> stop_running(Context& context, const Hooks& hooks, const Options& o
   return {};
 }
 
-Result<void> purge(const std::string& data) {
+Result<void> purge(const std::string& data, const Hooks& hooks) {
   std::error_code error;
   if (access(data.c_str(), F_OK) != 0) return {};
   if (access((data + "/lock").c_str(), F_OK) != 0) {
@@ -85,6 +85,8 @@ Result<void> purge(const std::string& data) {
                 fmt::format("{} is no data folder of Skiff's; nothing was removed", data));
   }
   std::filesystem::remove_all(data, error);
+  // Images bring owners who are nobody to an ordinary user.
+  if (error && geteuid() != 0 && hooks.purge && hooks.purge(data)) error.clear();
   if (error) {
     return fail(Code::kInternal, fmt::format("cannot remove {}: {}", data, error.message()));
   }
@@ -104,7 +106,7 @@ Result<void> run_down(Context& context, const Hooks& hooks, const Options& optio
       SKIFF_TRY(hooks.clean_up(data));
     }
   }
-  return options.purge ? purge(data) : Result<void>();
+  return options.purge ? purge(data, hooks) : Result<void>();
 }
 
 }  // namespace

@@ -331,6 +331,11 @@ Result<RootlessStory> enter_rootless(const RootlessOptions& options) {
   return RootlessStory{.program = record->program, .many_users = !own_user_map().single};
 }
 
+Result<void> enter_for_files(const std::string& folder) {
+  SKIFF_ASSIGN(const Holder holder, make_holder({.folder = folder}));
+  return join(holder.process.pid);
+}
+
 bool rootless_lives(const std::string& folder) { return read_record(folder).has_value(); }
 
 void end_rootless(const std::string& folder) {

@@ -21,6 +21,8 @@ struct RootlessStory {
 // Enters the namespaces, which are made where they are missing. Only for a process with one thread.
 // An error says why this machine does not allow it, and nothing has changed.
 Result<RootlessStory> enter_rootless(const RootlessOptions& options);
+// Enters namespaces that end with this process, for files whose owners are somebody only there.
+Result<void> enter_for_files(const std::string& folder);
 // Whether a holder is alive.
 bool rootless_lives(const std::string& folder);
 // Ends the holder and the network program; for when no pod is left.
