@@ -226,6 +226,18 @@ TEST_F(DaemonSets, go_back_to_an_older_revision_without_touching_pods_that_have_
   EXPECT_EQ(cluster.of(revision_resource()).size(), 2U);
 }
 
+TEST_F(DaemonSets, keep_revisions_in_the_words_that_clients_compare_byte_by_byte) {
+  json::value set = daemon_set();
+  json::set(set, {"spec", "template"}, testing::must_parse(R"({"spec":{"restartPolicy":"Always",
+      "containers":[{"name":"main","image":"a"}]},"metadata":{"labels":{"b":"1","app":"web"}}})"));
+  make(std::move(set), 1);
+  const Object revision = cluster.of(revision_resource())[0];
+  EXPECT_EQ(
+      json::serialize(revision->at("data")),
+      R"({"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"web","b":"1"}},)"
+      R"("spec":{"containers":[{"image":"a","name":"main"}],"restartPolicy":"Always"}}}})");
+}
+
 TEST_F(DaemonSets, forget_revisions_beyond_the_limit) {
   json::value set = daemon_set("RollingUpdate", "100%", 0);
   json::set(set, {"spec", "revisionHistoryLimit"}, 1);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "api/meta.h"
@@ -11,11 +12,28 @@
 namespace skiff::workloads {
 namespace {
 
+// Keys in the order of the alphabet, all the way down: clients compare revisions byte by byte with
+// what their own serializer makes of the set.
+json::value in_order(const json::value& value) {
+  if (const json::array* list = value.if_array()) {
+    json::array out;
+    for (const json::value& item : *list) out.push_back(in_order(item));
+    return out;
+  }
+  const json::object* fields = value.if_object();
+  if (fields == nullptr) return value;
+  std::map<std::string_view, const json::value*> sorted;
+  for (const auto& field : *fields) sorted.emplace(field.key(), &field.value());
+  json::object out;
+  for (const auto& [key, field] : sorted) out[key] = in_order(*field);
+  return out;
+}
+
 // A patch that gives a set this template again, as `kubectl rollout undo` sends it.
 json::value data_of(const json::value& root) {
   json::object pod_template = json::get_object(root, {"spec", "template"});
   pod_template["$patch"] = "replace";
-  return {{"spec", {{"template", std::move(pod_template)}}}};
+  return in_order({{"spec", {{"template", std::move(pod_template)}}}});
 }
 
 const json::value& data(const Object& revision) {
