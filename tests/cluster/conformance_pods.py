@@ -25,8 +25,8 @@ from specs import ALONE, exactly, list_specs, run_specs  # noqa: E402
 
 # Why a spec does not pass.
 REASONS = {
-    "ReplicationController|EmptyDir wrapper volumes": "Skiff has no controller of ReplicationControllers, "
-                                                      "which Deployments have replaced since 2016",
+    "Daemon set .* should rollback without unnecessary restarts": "wants two nodes, and Skiff is one machine",
+    "Should recreate evicted statefulset": "wants the node to refuse a pod whose host port another pod has",
 }
 # Each of these watches a pod for minutes and does nothing else: all of them at once.
 SLOW = re.compile(r"Probing container|\[Slow\]")
@@ -135,7 +135,7 @@ def main():
     if options.docs:
         write_docs(options.docs, page({name: seen[name] for name in names}, sigs))
     good = sum(result.passed for result in results.values())
-    known = sum(not result.passed and explained(name) for name, result in results.items())
+    known = sum(not result.passed and explained(name) != "" for name, result in results.items())
     print(f"{good} of {len(chosen)} specs passed, {known} failed as expected; logs in {out}")
     return 0 if good + known == len(chosen) else 1
 
