@@ -191,6 +191,18 @@ INSTANTIATE_TEST_SUITE_P(
             "{phase: Failed, "
             "containerStatuses: [{name: c, state: {terminated: {exitCode: 3, reason: Error}}}]}}",
             "exit code 3"},
+        WhyCase{
+            "a program that is not there",
+            "{kind: Pod, metadata: {name: p}, spec: {nodeName: node-1}, status: {phase: Failed, "
+            "containerStatuses: [{name: c, state: {terminated: {exitCode: 128, reason: "
+            "StartError, message: 'cannot run /x: there is no such file'}}}]}}",
+            "", "could not be started: cannot run /x: there is no such file"},
+        WhyCase{
+            "last words are told",
+            "{kind: Pod, metadata: {name: p}, spec: {nodeName: node-1}, status: {phase: Failed, "
+            "containerStatuses: [{name: c, state: {terminated: {exitCode: 1, reason: Error, "
+            "message: 'Address already in use'}}}]}}",
+            "", "exit code 1 (Address already in use)"},
         WhyCase{"a job without pods", "{kind: TFJob, metadata: {name: j}}", "", "no pods yet"},
         WhyCase{"a suspended job says how to go on",
                 "{kind: TFJob, metadata: {name: j}, status: {conditions: [{type: Suspended, "

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "api/meta.h"
+#include "base/strings.h"
 
 namespace skiff::cli {
 namespace {
@@ -43,10 +44,17 @@ std::string container_reason(const json::value& pod, const json::value& status) 
         "resources.limits.memory, or make the batch smaller",
         container, api::name(pod));
   }
-  return fmt::format("Container {} of pod {} ended with exit code {}{}; see: skiff logs {} -n {}",
+  // A program that never began has no log; one that began may have left last words.
+  const std::string_view last = json::get_string(status, {"state", "terminated", "message"});
+  if (reason == "StartError") {
+    return fmt::format("Container {} of pod {} could not be started: {}", container, api::name(pod),
+                       last);
+  }
+  const std::string words = last.empty() ? std::string() : fmt::format(" ({})", trim(last));
+  return fmt::format("Container {} of pod {} ended with exit code {}{}{}; see: skiff logs {} -n {}",
                      container, api::name(pod), *code,
-                     *code > 128 ? fmt::format(" (signal {})", *code - 128) : "", api::name(pod),
-                     api::ns(pod));
+                     *code > 128 ? fmt::format(" (signal {})", *code - 128) : "", words,
+                     api::name(pod), api::ns(pod));
 }
 
 std::vector<std::string> pod_reasons(const json::value& pod, Time now) {

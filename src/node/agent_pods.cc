@@ -36,10 +36,22 @@ bool changed_by_others(const json::value& before, const json::value& after) {
   return deletion(before) != deletion(after) || spec(before) != spec(after);
 }
 
+const std::vector<ContainerRecord> kNoRecords = {};
+
 struct StartReport {
   std::vector<std::pair<std::string, Refusal>> failures = {};  // by container
   std::vector<std::string> started = {};
 };
+
+// How the start of a container went, which its record says.
+PodNote start_note(const std::optional<SandboxRecord>& sandbox, const std::string& name) {
+  for (const ContainerRecord& record : sandbox ? sandbox->containers : kNoRecords) {
+    if (record.name == name && record.state == ContainerState::kFailedToStart) {
+      return {true, "Failed", "Error: " + record.message, name};
+    }
+  }
+  return {false, "Started", "Started container " + name, name};
+}
 
 // On a worker: everything about starting that touches the disk or the runtime.
 StartReport start_all(Runtime& runtime, const std::string& uid, std::vector<Setup> setups,
@@ -461,8 +473,7 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
                 const Time now = agent.clock_.now();
                 agent.events_.record(*at.object,
                                      {false, "Created", "Created container: " + name, name}, now);
-                agent.events_.record(*at.object,
-                                     {false, "Started", "Started container " + name, name}, now);
+                agent.events_.record(*at.object, start_note(at.sandbox, name), now);
               }
             };
       });

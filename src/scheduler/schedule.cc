@@ -47,6 +47,7 @@ double fullness(const Pod& pod, const Slot& slot) {
   for (const auto& [resource, milli] : pod.requests) {
     if (resource == kPodCount) continue;
     const auto all = static_cast<double>(at(slot.node->allocatable, resource));
+    if (all == 0) continue;  // a port
     const auto left = static_cast<double>(at(slot.free, resource) - milli);
     most = std::max(most, 1.0 - left / std::max(all, 1.0));
   }
@@ -82,8 +83,16 @@ std::vector<Unit> units_of(const Snapshot& snapshot) {
 class Round {
  public:
   explicit Round(const Snapshot& snapshot) : snapshot_(snapshot) {
+    std::vector<std::size_t> ports;
+    for (std::size_t i = 0; i < snapshot.resources.size(); ++i) {
+      if (snapshot.resources[i].starts_with(kHostPort)) ports.push_back(i);
+    }
     for (const auto& [name, node] : snapshot.nodes) {
       Slot slot{.node = node.get(), .free = node->allocatable};
+      if (!ports.empty()) {
+        slot.free.resize(std::max(slot.free.size(), snapshot.resources.size()));
+      }
+      for (const std::size_t port : ports) slot.free[port] = 1000;
       const auto used = snapshot.used.find(name);
       for (std::size_t i = 0; used != snapshot.used.end() && i < slot.free.size(); ++i) {
         slot.free[i] -= at(used->second, i);
@@ -254,7 +263,9 @@ class Round {
         ++obstacles[*why];
         continue;
       }
-      const auto never = lacking(pod, slot.node->allocatable);
+      auto never = lacking(pod, slot.node->allocatable);
+      // Ports come last, and a node's list does not name them.
+      if (never && is_port(*never)) never.reset();
       if (never) impossible = never;
       possible |= !never;
       const auto lack = never ? never : lacking(pod, slot.free);
@@ -276,10 +287,17 @@ class Round {
     return out;
   }
 
+  bool is_port(std::size_t resource) const {
+    return snapshot_.resources[resource].starts_with(kHostPort);
+  }
+
   std::string describe_shortage(const Pod& pod, std::size_t resource, std::size_t count,
                                 const Slot& roomiest) const {
     const std::string& name = snapshot_.resources[resource];
     if (resource == kPodCount) return fmt::format("{} Too many pods", count);
+    if (is_port(resource)) {
+      return fmt::format("{} node(s) didn't have free ports for the requested pod ports", count);
+    }
     return fmt::format("{} Insufficient {} (asks {}, {}free {} of {})", count, name,
                        show_milli(name, asked(pod, resource)), count > 1 ? "most " : "",
                        show_milli(name, at(roomiest.free, resource)),

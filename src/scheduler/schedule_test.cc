@@ -69,6 +69,40 @@ TEST(Amount, is_counted_in_thousandths_and_shown_short) {
   EXPECT_EQ(show_milli("nvidia.com/gpu", 2000), "2");
 }
 
+json::value port_pod(std::string name, std::int64_t port, std::string protocol, int second) {
+  json::value out = pod(std::move(name), {}, second);
+  out.at("spec").at("containers").at(0).as_object()["ports"] =
+      json::array{json::object{{"containerPort", 80}, {"hostPort", port}, {"protocol", protocol}}};
+  return out;
+}
+
+TEST_F(ScheduleTest, APortOfTheMachineIsGivenOncePerNode) {
+  add_node(node("n1", {{"cpu", "4"}}));
+  add_pod(port_pod("a", 8080, "TCP", 0));
+  add_pod(port_pod("b", 8080, "TCP", 1));
+  add_pod(port_pod("c", 8080, "UDP", 2));
+  add_pod(port_pod("d", 0, "TCP", 3));
+  EXPECT_EQ(placed(), "a>n1 c>n1 d>n1 ");
+  EXPECT_EQ(
+      why("b"),
+      "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports");
+  add_node(node("n2", {{"cpu", "4"}}));
+  EXPECT_EQ(why("b"), "does not wait");
+}
+
+TEST_F(ScheduleTest, APortOfTheMachineIsFreeAgainWhenItsPodIsOver) {
+  add_node(node("n1", {{"cpu", "4"}}));
+  json::value holder = port_pod("a", 8080, "TCP", 0);
+  holder.at("spec").as_object()["nodeName"] = "n1";
+  const Object running = share(holder);
+  books.pod_changed(nullptr, running);
+  add_pod(port_pod("b", 8080, "TCP", 1));
+  EXPECT_EQ(placed(), "");
+  holder.as_object()["status"] = json::object{{"phase", "Succeeded"}};
+  books.pod_changed(running, share(holder));
+  EXPECT_EQ(placed(), "b>n1 ");
+}
+
 TEST_F(ScheduleTest, a_pod_goes_where_there_is_room) {
   add_node(node("n1", {{"cpu", "1"}}));
   add_node(node("n2", {{"cpu", "4"}}));

@@ -1,9 +1,12 @@
 #include "scheduler/snapshot.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
+#include <set>
 
 #include "api/meta.h"
 #include "scheduler/amount.h"
@@ -61,6 +64,25 @@ void put(std::map<std::string, Object>& objects, const Object& before, const Obj
   }
 }
 
+// Of containers that stay; those of a pod in the machine's network are given by the API.
+std::set<std::string> host_ports(const json::value& pod) {
+  std::set<std::string> out;
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    for (const json::value& container : json::get_array(pod, {"spec", list})) {
+      if (list == "initContainers" && json::get_string(container, {"restartPolicy"}) != "Always") {
+        continue;
+      }
+      for (const json::value& port : json::get_array(container, {"ports"})) {
+        const std::int64_t host = json::get_int(port, {"hostPort"}).value_or(0);
+        if (host <= 0) continue;
+        out.insert(
+            fmt::format("{}{}/{}", kHostPort, json::get_string(port, {"protocol"}, "TCP"), host));
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::size_t Books::number(std::string_view resource) {
@@ -98,6 +120,7 @@ Requests Books::requests_of(const json::value& pod) {
   for (const auto& [name, milli] : total) {
     if (milli > 0) out.emplace_back(number(name), milli);
   }
+  for (const std::string& port : host_ports(pod)) out.emplace_back(number(port), 1000);
   return out;
 }
 

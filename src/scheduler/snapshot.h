@@ -25,6 +25,8 @@ using Requests = std::vector<std::pair<std::size_t, std::int64_t>>;
 
 // Number 0 of every snapshot is the count of pods itself.
 inline constexpr std::size_t kPodCount = 0;
+// With a protocol and a number: a port of the machine, of which every node has one.
+inline constexpr std::string_view kHostPort = "hostPort/";
 
 inline constexpr std::string_view kGangAnnotation = "scheduling.skiff.dev/gang";
 inline constexpr std::string_view kGangMinAnnotation = "scheduling.skiff.dev/gang-min";
