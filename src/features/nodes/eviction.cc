@@ -57,9 +57,15 @@ control::Batch eviction(const Object& pod, Time now) {
   return batch;
 }
 
-// Nobody knows whether it still serves: it gets no more requests.
-void call_unready(const Object& pod, Time now, control::GlobalPlan& plan) {
+// Nobody knows whether it still serves: it gets no more requests. A node that says otherwise later
+// than it was lost is on its way back.
+void call_unready(const Object& pod, const json::object& lost, Time now,
+                  control::GlobalPlan& plan) {
   if (!api::condition_true(*pod, "Ready")) return;
+  const auto said =
+      api::time_at(json::value(*api::condition(*pod, "Ready")), {"lastTransitionTime"});
+  const auto since = api::time_at(json::value(lost), {"lastTransitionTime"});
+  if (said && since && *said > *since) return;
   control::Batch batch;
   json::object unready{{"type", "Ready"}, {"status", "False"}};
   batch.writes.push_back(patch(
@@ -95,7 +101,7 @@ void evict(const World& world, Time now, control::GlobalPlan& plan) {
         continue;
       }
       if (limit) again_in(plan, *limit - now);
-      if (lost) call_unready(pod, now, plan);
+      if (lost) call_unready(pod, *ready, now, plan);
     }
   }
 }

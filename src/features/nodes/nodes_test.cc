@@ -173,6 +173,17 @@ TEST_F(Nodes, that_are_lost_lose_their_pods_when_those_tolerate_it_no_longer) {
   EXPECT_FALSE(api::deleting(pod("forever")));
 }
 
+TEST_F(Nodes, that_speak_of_a_pod_after_they_were_lost_are_believed) {
+  make_pod("p", "n", {tolerates("node.kubernetes.io/unreachable")});
+  beat();
+  pass(55, false);
+  ASSERT_FALSE(api::condition_true(pod("p"), "Ready"));
+  json::value again = ready_condition();
+  again.as_object()["lastTransitionTime"] = rfc3339(clock.now());
+  change(pod_resource(), "p", {{"status", {{"conditions", json::array{again}}}}}, "team", "status");
+  EXPECT_TRUE(api::condition_true(pod("p"), "Ready"));
+}
+
 TEST_F(Nodes, that_come_back_in_time_keep_their_pods) {
   make_pod("p", "n", {tolerates("node.kubernetes.io/unreachable", 30)});
   beat();
