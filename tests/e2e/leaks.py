@@ -47,6 +47,9 @@ def processes(server):
         command = read(folder + "/cmdline").replace("\0", " ")
         mine = (group(server) + "/" in read(folder + "/cgroup") or f"shim {server.data}/" in command
                 or server.data + "/pods/" in read(folder + "/mountinfo"))
+        # What shims are forked from is begun with the first of them, and stays.
+        if read(folder + "/comm").strip() == "skiff-nursery":
+            continue
         if mine and (state := read(folder + "/stat")) and state.rsplit(")", 1)[1].split()[0] != "Z":
             with contextlib.suppress(OSError):
                 found[f"{folder[6:]} {command}{os.readlink(folder + '/ns/net')}"] = int(folder[6:])

@@ -13,6 +13,8 @@ struct FlatVersion {
   std::initializer_list<std::string_view> policies = {};
   // The spec's other members; what v1 has beyond them is kept in an annotation.
   std::initializer_list<std::string_view> others = {};
+  // Whether members that come back from the annotation, which is anybody's to write, are v1's.
+  bool (*fits)(const json::value& spec) = nullptr;
   // What these versions clean up where nobody says: v1 cleans up nothing.
   std::string_view clean_pods = {};
   std::string_view statuses = "replicaStatuses";

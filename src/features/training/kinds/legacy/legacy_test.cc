@@ -111,6 +111,60 @@ TEST(RoleList, OfAJobOfTodayLosesNothing) {
   EXPECT_FALSE(json::get_object(shown, {"spec"}).contains("runPolicy"));
 }
 
+std::vector<json::value> jobs_of_few_words() {
+  json::value restart_in_template = testing::tfjob().role("Worker", 1).build();
+  json::set(restart_in_template,
+            {"spec", "tfReplicaSpecs", "Worker", "template", "spec", "restartPolicy"}, "Always");
+  return {testing::tfjob().role("Worker", 1).build(),
+          testing::tfjob().role("Worker", 1).spec("runPolicy", json::object{}).build(),
+          testing::tfjob().role("Worker", 1).run("cleanPodPolicy", "None").build(),
+          testing::tfjob().role("Worker", 1).run("cleanPodPolicy", "Running").build(),
+          testing::tfjob().role("Worker", 1).run("suspend", true).build(),
+          restart_in_template};
+}
+
+TEST(OldVersions, ChangeNothingOfAJobThatSaysLittle) {
+  for (const OldVersion& old : tensorflow().old_versions) {
+    for (const json::value& job : jobs_of_few_words()) {
+      EXPECT_EQ(back_and_there(old, job), job) << old.version;
+    }
+  }
+}
+
+TEST(OldVersions, TellThatV1CleansUpNothing) {
+  json::value job = testing::tfjob().role("Worker", 1).build();
+  version(tensorflow(), "v1beta1").from_kept(job);
+  EXPECT_EQ(json::get_string(job, {"spec", "cleanPodPolicy"}), "None");
+}
+
+TEST(OldVersions, TakeNoFieldsFromAnAnnotationThatV1WouldRefuse) {
+  for (const char* name : {"v1beta1", "v1alpha1"}) {
+    json::value job = std::string_view(name) == "v1beta1"
+                          ? must_parse(R"({"metadata":{},"spec":{}})")
+                          : role_list();
+    const json::object bad{{"runPolicy", "x"}, {"tfReplicaSpecs", json::object{{"Worker", 7}}}};
+    keep_fields(job, kNewerFields,
+                std::string_view(name) == "v1beta1" ? bad : json::object{{"spec", bad}});
+    version(tensorflow(), name).to_kept(job);
+    EXPECT_TRUE(json::find(job, {"spec", "runPolicy"})->is_object()) << name;
+    EXPECT_EQ(json::find(job, {"spec", "tfReplicaSpecs", "Worker", "replicas"}) != nullptr,
+              std::string_view(name) == "v1alpha1");
+  }
+}
+
+TEST(RoleList, WhosePortWasChangedInV1HasOnePort) {
+  json::value job = role_list();
+  first_tfjob().to_kept(job);
+  const auto port = [&]() -> json::value& {
+    return job.at_pointer("/spec/tfReplicaSpecs/Worker/template/spec/containers/0/ports");
+  };
+  port().as_array()[0].as_object()["containerPort"] = 2400;
+  first_tfjob().from_kept(job);
+  first_tfjob().to_kept(job);
+  ASSERT_EQ(port().as_array().size(), 1u);
+  EXPECT_EQ(port().at_pointer("/0/containerPort"), 2400);
+}
+
 TEST(RoleList, ThatSomebodyHasScaledInV1IsShownSo) {
   json::value job = role_list();
   first_tfjob().to_kept(job);

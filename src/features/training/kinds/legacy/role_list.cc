@@ -38,19 +38,21 @@ void put_port(const JobKind& kind, json::object& role, const json::value& port) 
   ports.get_array().push_back({{"name", kind.port_name}, {"containerPort", port}});
 }
 
-void take_port(const JobKind& kind, json::object& role, const json::value& port) {
+// Whether it was there: v1 may have another one by now.
+bool take_port(const JobKind& kind, json::object& role, const json::value& port) {
   json::object* container = training_container_in(kind, role);
   json::value* ports = container == nullptr ? nullptr : container->if_contains("ports");
-  if (ports == nullptr || !ports->is_array()) return;
+  if (ports == nullptr || !ports->is_array()) return false;
   json::array& list = ports->get_array();
   const auto ours = std::ranges::find_if(list, [&](const json::value& entry) {
     return json::get_string(entry, {"name"}) == kind.port_name && entry.is_object() &&
            entry.get_object().contains("containerPort") &&
            entry.get_object().at("containerPort") == port;
   });
-  if (ours == list.end()) return;
+  if (ours == list.end()) return false;
   list.erase(ours);
   if (list.empty()) container->erase("ports");
+  return true;
 }
 
 // One entry of the list as a role of v1; `older` takes what v1 has no place for.
@@ -89,8 +91,8 @@ json::value write_entry(const ListVersion& version, std::string_view name, json:
                         const json::object& older, json::object& newer) {
   const JobKind& kind = version.kind();
   const json::value all(older);
-  if (const json::value* port = json::find(all, {kPorts, name})) {
-    take_port(kind, role, *port);
+  if (const json::value* port = json::find(all, {kPorts, name});
+      port != nullptr && take_port(kind, role, *port)) {
     role[version.port_field] = *port;
   }
   const std::string_view scheduler = json::get_string(all, {"schedulerName"});
@@ -99,11 +101,12 @@ json::value write_entry(const ListVersion& version, std::string_view name, json:
     const json::value* own = spec.if_contains("schedulerName");
     if (own != nullptr && *own == json::value(json::string(scheduler))) spec.erase("schedulerName");
   }
-  if (const json::value* restart = role.if_contains("restartPolicy")) {
-    if (!restart->is_string() || json::view(restart->get_string()) != template_restart(role)) {
-      json::make_object(newer, {"restartPolicies"})[name] = *restart;
-    }
-    take_members(role, {"restartPolicy"});
+  // The first version has one policy, the template's; null: v1's role has none of its own.
+  const json::object restart = take_members(role, {"restartPolicy"});
+  const json::value own = restart.empty() ? json::value() : restart.at("restartPolicy");
+  const std::string_view given = template_restart(role);
+  if (own != (given.empty() ? json::value() : json::value(json::string(given)))) {
+    json::make_object(newer, {"restartPolicies"})[name] = own;
   }
   json::object entry{{version.type_field, upper(name)}};
   put_back(entry, role);
@@ -196,11 +199,15 @@ void from_role_list(const ListVersion& version, json::value& object) {
   }
   const json::value kept(newer);
   for (const auto& [name, restart] : json::get_object(kept, {"restartPolicies"})) {
-    if (roles.contains(name)) roles.at(name).as_object()["restartPolicy"] = restart;
+    json::value* role = roles.if_contains(name);
+    if (role == nullptr) continue;
+    take_members(role->as_object(), {"restartPolicy"});
+    if (restart.is_string()) role->as_object()["restartPolicy"] = restart;
   }
   // The first version stopped what still ran at the end, as v1 does under this policy.
   spec = {{"runPolicy", {{"cleanPodPolicy", "Running"}}}};
-  put_back(spec, json::get_object(kept, {"spec"}));
+  const json::value* rest = json::find(kept, {"spec"});
+  if (rest != nullptr && rest->is_object() && version.fits(*rest)) spec = rest->get_object();
   spec[version.kind().replicas_field] = std::move(roles);
   keep_fields(object, kOlderFields, older);
   erase_phase(object);

@@ -14,6 +14,8 @@ struct ListVersion {
   std::string_view type_field = {};         // tfReplicaType
   std::string_view port_field = {};         // tfPort
   std::string_view status_type_field = {};  // tf_replica_type
+  // Whether members that come back from the annotation, which is anybody's to write, are v1's.
+  bool (*fits)(const json::value& spec) = nullptr;
 };
 
 void from_role_list(const ListVersion& version, json::value& object);

@@ -3,14 +3,18 @@
 #include "features/training/kinds/legacy/legacy_schema.h"
 #include "features/training/kinds/legacy/role_list.h"
 #include "features/training/kinds/pytorch/pytorch.h"
+#include "features/training/kinds/pytorch/torch_schema.h"
 
 namespace skiff::training {
 namespace {
 
+bool fits(const json::value& spec) { return schema::read<PyTorchJobSpec>(spec).has_value(); }
+
 constexpr ListVersion kAlpha1{.kind = pytorch,
                               .type_field = "replicaType",
                               .port_field = "masterPort",
-                              .status_type_field = "replica_type"};
+                              .status_type_field = "replica_type",
+                              .fits = fits};
 
 }  // namespace
 

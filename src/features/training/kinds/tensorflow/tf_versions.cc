@@ -4,6 +4,7 @@
 #include "features/training/kinds/legacy/legacy_schema.h"
 #include "features/training/kinds/legacy/role_list.h"
 #include "features/training/kinds/tensorflow/tensorflow.h"
+#include "features/training/kinds/tensorflow/tf_schema.h"
 
 namespace skiff::training {
 namespace {
@@ -15,15 +16,20 @@ constexpr auto kPolicies = {
     std::string_view("activeDeadlineSeconds"), std::string_view("backoffLimit")};
 constexpr auto kOthers = {std::string_view("tfReplicaSpecs")};
 
-constexpr FlatVersion kBeta{.policies = kPolicies, .others = kOthers, .clean_pods = "Running"};
+bool fits(const json::value& spec) { return schema::read<TFJobSpec>(spec).has_value(); }
+
+constexpr FlatVersion kBeta{
+    .policies = kPolicies, .others = kOthers, .fits = fits, .clean_pods = "Running"};
 constexpr FlatVersion kAlpha2{.policies = kPolicies,
                               .others = kOthers,
+                              .fits = fits,
                               .clean_pods = "Running",
                               .statuses = "tfReplicaStatuses"};
 constexpr ListVersion kAlpha1{.kind = tensorflow,
                               .type_field = "tfReplicaType",
                               .port_field = "tfPort",
-                              .status_type_field = "tf_replica_type"};
+                              .status_type_field = "tf_replica_type",
+                              .fits = fits};
 
 template <const FlatVersion& kVersion>
 OldVersion flat(std::string_view name) {
