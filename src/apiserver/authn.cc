@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "apiserver/access/tokens.h"
+#include "apiserver/query_token.h"
 #include "base/base64.h"
 #include "base/strings.h"
 
@@ -13,6 +14,7 @@ namespace skiff::apiserver {
 namespace {
 
 constexpr std::string_view kCookie = "skiff_token";
+constexpr std::string_view kBearer = "Bearer ", kBasic = "Basic ";
 
 std::string_view cookie(const http::Request& request) {
   for (std::string_view pair : split(http::header(request.headers, "Cookie"), ';')) {
@@ -30,6 +32,11 @@ std::string_view host_of(std::string_view authority) {
   return authority.substr(0, authority.find(':'));
 }
 
+bool by_scheme(std::string_view header, std::string_view scheme) {
+  return header.size() > scheme.size() &&
+         equal_ignoring_case(header.substr(0, scheme.size()), scheme);
+}
+
 bool local_name(std::string_view host) {
   if (equal_ignoring_case(host, "localhost") || host == "[::1]") return true;
   const auto parts = split(host, '.');
@@ -44,6 +51,12 @@ bool local_name(std::string_view host) {
 
 bool Identity::member_of(std::string_view group) const {
   return std::ranges::find(groups, group) != groups.end();
+}
+
+bool token_in_query(const http::Request& request) {
+  const std::string_view header = http::header(request.headers, "Authorization");
+  return request.peer.common_name.empty() && !by_scheme(header, kBearer) &&
+         !by_scheme(header, kBasic);
 }
 
 bool cross_site(const http::Request& request) {
@@ -75,10 +88,10 @@ Result<Identity> Authenticator::authenticate(const http::Request& request,
   }
   const std::string_view header = http::header(request.headers, "Authorization");
   std::optional<std::string> token;
-  if (header.size() > 7 && equal_ignoring_case(header.substr(0, 7), "Bearer ")) {
-    token = std::string(trim(header.substr(7)));
-  } else if (header.size() > 6 && equal_ignoring_case(header.substr(0, 6), "Basic ")) {
-    const auto pair = base64::decode(trim(header.substr(6)));
+  if (by_scheme(header, kBearer)) {
+    token = std::string(trim(header.substr(kBearer.size())));
+  } else if (by_scheme(header, kBasic)) {
+    const auto pair = base64::decode(trim(header.substr(kBasic.size())));
     const std::size_t colon = pair ? pair->find(':') : std::string::npos;
     token = colon == std::string::npos ? "" : pair->substr(colon + 1);
   } else if (auto given = url.param("token")) {

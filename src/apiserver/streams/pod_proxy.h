@@ -19,15 +19,23 @@ struct ProxyName {
 };
 Result<ProxyName> parse_proxy_name(std::string_view name);
 
-// What the pod is asked for: the path and query behind .../proxy.
-std::string proxy_target(std::string_view target);
+// What the pod is asked for: the path and query behind .../proxy, without the client's own ?token=.
+std::string proxy_target(const http::Request& request);
+// Whether two slashes stand together in front of .../proxy; what is behind is the pod's own affair.
+bool proxy_gaps(std::string_view target);
 
 // The request as the pod gets it, without what is between the client and Skiff alone.
 std::string proxy_request(const http::Request& request, std::string_view target);
 
 // The head of the pod's answer as the client gets it. A pod's page is shown under Skiff's own
-// address: a browser must neither run it with Skiff's rights nor keep its cookies.
-std::string proxy_head(std::string_view head);
+// address: a browser must neither run it with Skiff's rights nor keep what it would for the whole
+// address. So nothing is passed on that a browser could read in another way than it was read here.
+struct ProxyHead {
+  int status = 0;
+  std::string text = {};
+};
+// `head`: lines with \r\n between them.
+Result<ProxyHead> proxy_head(std::string_view head);
 
 // An error, or status 0 with a tunnel that speaks HTTP itself.
 http::Response serve_proxy(PodStreams* streams, const json::value& pod, const ProxyName& name,
