@@ -81,6 +81,8 @@ bool ExecTunnel::pull(std::string& out, std::function<void()> wake) {
       const bool wanted = piece.channel == Peer::Channel::kErr ? shows_errors_ : shows_;
       if (wanted) waiting_ += channels_->write(piece.channel, piece.bytes);
     }
+    // Nothing of it is for the client, and a peer that gave something keeps no wake.
+    if (more && waiting_.empty() && !pieces.empty()) wake();
     if (!more) {
       waiting_ += channels_->finish(exit_status(peer_->exit_code()));
       over_ = true;

@@ -89,6 +89,37 @@ TEST(Channels, OverSpdyTheProgramWaitsUntilEveryStreamIsThere) {
                              words.data(7, "", true)));
 }
 
+// Complains once, is silent then.
+class Grumbler final : public Peer {
+ public:
+  void write(std::string_view) override {}
+  std::size_t backlog() const override { return 0; }
+  void end_input() override {}
+  void resize(int, int) override {}
+  bool read(std::vector<Piece>& out, std::function<void()>) override {
+    if (!std::exchange(said_, true)) out.push_back({Channel::kErr, "no"});
+    return true;
+  }
+  Result<int> exit_code() override { return 0; }
+
+ private:
+  bool said_ = false;
+};
+
+TEST(Channels, WordsThatNobodyAskedForAreFollowedByOthers) {
+  const ExecOptions out_only{.container = "c", .out = true};
+  ExecTunnel tunnel(std::make_unique<Grumbler>(), over_websocket(out_only).channels, out_only);
+  const auto woken = [&] {
+    bool called = false;
+    std::string out;
+    EXPECT_TRUE(tunnel.pull(out, [&] { called = true; }));
+    EXPECT_EQ(out, "");
+    return called;
+  };
+  EXPECT_TRUE(woken());   // the program keeps no wake after it has spoken
+  EXPECT_FALSE(woken());  // it does after a silence
+}
+
 TEST(Channels, ClientsLearnHowAProgramEnded) {
   EXPECT_EQ(json::serialize(exit_status(0)), R"({"metadata":{},"status":"Success"})");
   const json::value failed = exit_status(3);
