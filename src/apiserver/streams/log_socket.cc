@@ -13,6 +13,8 @@ constexpr std::string_view kBinary = "binary.k8s.io";
 constexpr std::string_view kText = "base64.binary.k8s.io";
 // Nothing that a client says here matters but its farewell.
 constexpr std::size_t kMessageBytes = 4096;
+// What the client has not taken yet; more is not read from it.
+constexpr std::size_t kBacklogBytes = 64 * 1024;
 
 class LogTunnel final : public http::Tunnel {
  public:
@@ -33,7 +35,7 @@ class LogTunnel final : public http::Tunnel {
     if (!waiting_.empty() && wake_) std::exchange(wake_, nullptr)();
   }
 
-  bool full() const override { return false; }
+  bool full() const override { return waiting_.size() > kBacklogBytes; }
 
   bool pull(std::string& out, std::function<void()> wake) override {
     if (!over_) {

@@ -76,6 +76,18 @@ TEST(LogSocket, AClientThatGoesOrBreaksTheRulesEndsIt) {
               std::string::npos);
 }
 
+TEST(LogSocket, AClientThatAsksAndDoesNotReadIsNotHeardForEver) {
+  http::Response response = ask("", {"", "", ""});
+  (void)pull(response, true);
+  const std::string ping = masked(ws::Op::kPing, std::string(125, 'p'));
+  std::size_t heard = 0;
+  for (; heard < 10'000 && !response.tunnel->full(); ++heard) response.tunnel->push(ping);
+  EXPECT_LT(heard, 1000U);
+  EXPECT_GT(heard, 100U);
+  (void)pull(response, true);
+  EXPECT_FALSE(response.tunnel->full());
+}
+
 TEST(LogSocket, WhatAsksForNoSocketStaysAsItIsAndAnUnknownProtocolIsRefused) {
   http::Response plain;
   plain.stream = std::make_unique<Pieces>(std::vector<std::string>{"a"});
