@@ -14,6 +14,8 @@ Verb verb_of(const http::Url& url, std::string_view method, const Route& route, 
     if (!route.name.empty()) return Verb::kGet;
     return query_flag(url, "watch") ? Verb::kWatch : Verb::kList;
   }
+  // Whoever may read from a program in a pod may also ask whether there is something to read.
+  if (method == "HEAD" && route.subresource == "proxy") return Verb::kGet;
   if (method == "POST") return Verb::kCreate;
   if (method == "PUT") return Verb::kUpdate;
   if (method == "PATCH") return Verb::kPatch;

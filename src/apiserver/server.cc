@@ -141,9 +141,11 @@ http::Response Server::dispatch(const http::Request& request, const http::Url& u
   }
   std::string_view path = request.target;
   path = path.substr(0, path.find('?'));
+  const bool gaps =
+      url.gaps && (!route || route->subresource != "proxy" || proxy_gaps(request.target));
   http::Response response = extra != nullptr    ? extra->handler(request)
                             : !route            ? text_response(404, "404 page not found\n")
-                            : url.gaps          ? refuse_gaps(*kinds(), path, *route)
+                            : gaps              ? refuse_gaps(*kinds(), path, *route)
                             : route->resource() ? answer_resource(request, url, *route, *identity)
                                                 : answer_path(request, url);
   count(request, route.value_or(Route()), response.status);

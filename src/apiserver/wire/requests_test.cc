@@ -306,6 +306,7 @@ TEST(Router, RefusesLikeTheRealOne) {
       {"OPTIONS", "/api/v1/namespaces/default/pods", 405, kMethod},
       {"TRACE", "/api/v1/namespaces/default/pods", 405, kMethod},
       {"HEAD", "/api/v1/namespaces/default/pods", 405, kMethod},
+      {"HEAD", "/api/v1/namespaces/default/pods/x/log", 405, kMethod},
       {"POST", "/version", 405, kMethod},
       {"POST", "/api/v1/watch/pods", 405, kMethod},
       {"GET", "/foo", 404, kText},
@@ -321,6 +322,19 @@ TEST(Router, RefusesLikeTheRealOne) {
     EXPECT_EQ(response.status, c.status);
     EXPECT_EQ(response.body, c.body);
   }
+}
+
+TEST(Router, WhatIsBehindAProxyIsOfItsOwnForm) {
+  World world;
+  const std::string pod = "/api/v1/namespaces/default/pods/x/proxy";
+  const auto asks_for_the_pod = [&](const char* method, const std::string& target) {
+    const http::Response response = world.server->handle(world.request(method, target));
+    return response.body.find(R"(pods \"x\" not found)") != std::string::npos;
+  };
+  EXPECT_TRUE(asks_for_the_pod("GET", pod + "//a//b"));
+  EXPECT_TRUE(asks_for_the_pod("GET", "http://host" + pod + "/a"));
+  EXPECT_TRUE(asks_for_the_pod("HEAD", pod + "/a"));
+  EXPECT_FALSE(asks_for_the_pod("GET", "/" + pod + "/a"));
 }
 
 TEST(Router, NamesEveryRequest) {
