@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -94,12 +96,41 @@ Result<Pipes> make_pipes(const apiserver::ExecOptions& options) {
   return out;
 }
 
+// Which network a socket is in; nothing where the kernel does not tell (before Linux 5.14).
+std::optional<std::uint64_t> network_of(int socket) {
+  std::uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  if (::getsockopt(socket, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) != 0) return {};
+  return cookie;
+}
+
+// Where this socket takes connections; nothing where it does not.
+std::optional<int> listens_at(int socket) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) {
+    return {};
+  }
+  sockaddr_storage at{};
+  size = sizeof at;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&at), &size) != 0) return {};
+  if (at.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(at).sin_port);
+  if (at.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(at).sin6_port);
+  return {};
+}
+
 // A socket of the pod's network, connected to its loopback.
 Result<Ends> connect_port(Runtime& runtime, const std::string& pod_uid, int port,
-                          const Stopped& stopped) {
+                          const OwnPort& own, const Stopped& stopped) {
   SKIFF_ASSIGN(const int number, runtime.open_socket(pod_uid));
   Ends out;
   out.out.reset(number);
+  if (own(number, port)) {
+    return fail(Code::kForbidden,
+                fmt::format("port {} is Skiff's own: this pod shares the machine's network, and "
+                            "Skiff is not asked in a pod's name",
+                            port));
+  }
   make_patient(out);
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -404,10 +435,25 @@ std::unique_ptr<Peer> open_container(Runtime& runtime, std::string_view pod_uid,
       .tty = options.tty});
 }
 
-std::unique_ptr<Peer> open_port(Runtime& runtime, std::string_view pod_uid, int port) {
+bool skiffs_own(int socket, int port) {
+  const auto network = network_of(socket);
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename();
+    int number = -1;
+    (void)std::from_chars(name.data(), name.data() + name.size(), number);
+    // Where the kernel does not tell networks apart, all are taken for one.
+    if (listens_at(number) == port && network_of(number) == network) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<Peer> open_port(Runtime& runtime, std::string_view pod_uid, int port, OwnPort own) {
   return std::make_unique<PodPeer>(PodPeer::Parts{
-      .open = [&runtime, uid = std::string(pod_uid),
-               port](const Stopped& stopped) { return connect_port(runtime, uid, port, stopped); },
+      .open =
+          [&runtime, uid = std::string(pod_uid), port, own = std::move(own)](
+              const Stopped& stopped) { return connect_port(runtime, uid, port, own, stopped); },
       .verdict = [](const Stopped&) -> Result<int> { return 0; }});
 }
 

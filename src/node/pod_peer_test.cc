@@ -1,7 +1,9 @@
 #include "node/pod_peer.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,6 +58,9 @@ struct Asker {
   }
 };
 
+// The tests listen themselves where a program of a pod would.
+bool nobodys(int, int) { return false; }
+
 class PodPeers : public ::testing::Test {
  protected:
   PodPeers()
@@ -100,7 +105,7 @@ class PodPeers : public ::testing::Test {
 
 TEST_F(PodPeers, APortTakesAndGivesAndEndsWithBothSides) {
   const std::jthread echo = echo_once();
-  const auto peer = open_port(runtime_, "u", port_);
+  const auto peer = open_port(runtime_, "u", port_, nobodys);
   const std::string text(1'000'000, 'x');
   peer->write("first ");
   peer->write(text);
@@ -113,7 +118,7 @@ TEST_F(PodPeers, APortTakesAndGivesAndEndsWithBothSides) {
 
 TEST_F(PodPeers, APortThatNobodyListensAtIsAnError) {
   listener_.reset();
-  const auto peer = open_port(runtime_, "u", port_);
+  const auto peer = open_port(runtime_, "u", port_, nobodys);
   Asker asker;
   EXPECT_EQ(asker.read_all(*peer), "");
   const auto end = peer->exit_code();
@@ -121,9 +126,53 @@ TEST_F(PodPeers, APortThatNobodyListensAtIsAnError) {
   EXPECT_NE(end.error().message.find("Connection refused"), std::string::npos);
 }
 
+TEST_F(PodPeers, APortOfSkiffItselfIsNotDialledInAPodsName) {
+  const auto peer = open_port(runtime_, "u", port_);
+  peer->write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  Asker asker;
+  EXPECT_EQ(asker.read_all(*peer), "");
+  const auto end = peer->exit_code();
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().message, "port " + std::to_string(port_) +
+                                     " is Skiff's own: this pod shares the machine's network, and "
+                                     "Skiff is not asked in a pod's name");
+  ::fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
+  EXPECT_LT(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC), 0);  // nobody came
+}
+
+TEST_F(PodPeers, SkiffsOwnPortsAreThoseWhereItListens) {
+  const Fd asking(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_TRUE(skiffs_own(asking.get(), port_));
+  // A port of both families.
+  const Fd both(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 at{};
+  at.sin6_family = AF_INET6;
+  socklen_t size = sizeof at;
+  if (both.valid() && ::bind(both.get(), reinterpret_cast<sockaddr*>(&at), size) == 0) {
+    ASSERT_EQ(::getsockname(both.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
+    const int port = ntohs(at.sin6_port);
+    EXPECT_FALSE(skiffs_own(asking.get(), port));  // taken, but nobody listens
+    ASSERT_EQ(::listen(both.get(), 1), 0);
+    EXPECT_TRUE(skiffs_own(asking.get(), port));
+  }
+  listener_.reset();
+  EXPECT_FALSE(skiffs_own(asking.get(), port_));
+}
+
+TEST_F(PodPeers, APortOfAnotherNetworkIsNotSkiffsOwn) {
+  int number = -1, problem = 0;
+  std::thread([&] {
+    if (::unshare(CLONE_NEWNET) != 0) problem = errno;
+    number = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  }).join();
+  const Fd theirs(number);
+  if (problem != 0) GTEST_SKIP() << "needs root";
+  EXPECT_FALSE(skiffs_own(theirs.get(), port_));
+}
+
 TEST_F(PodPeers, WhoeverHangsUpWaitsForNobody) {
   for (int i = 0; i < 20; ++i) {
-    const auto peer = open_port(runtime_, "u", port_);  // nobody accepts
+    const auto peer = open_port(runtime_, "u", port_, nobodys);  // nobody accepts
     peer->write("x");
   }
 }
