@@ -280,10 +280,25 @@ def test_a_port_of_a_pod_answers_behind_the_api(server):
     raw = subprocess.run(["curl", "-si", "-X", "POST", "-d", "", f"http://127.0.0.1:{server.http}{place}/pages:7080/proxy"],
                          stdout=subprocess.PIPE, text=True, check=True).stdout
     assert "Content-Security-Policy: sandbox" in raw and "Set-Cookie" not in raw and raw.endswith("POST /  None")
+    # The token that signed the client in is not for the pod.
+    answer = subprocess.run(["curl", "-s", "-X", "POST", "-d", "",
+                             f"http://127.0.0.1:{server.http}{place}/pages:7080/proxy//a?token={server.token()}&b=c"],
+                            stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert answer == "POST //a?b=c  None"
     status, failure = server.request("GET", f"{place}/pages:7081/proxy/")
     assert status == 503 and "error trying to reach service" in failure["message"]
     assert server.request("GET", f"{place}/nobody:1/proxy/")[0] == 404
     assert server.request("GET", f"{place}/pages:x/proxy/")[0] == 400
+
+
+def test_nobody_asks_skiff_itself_in_the_name_of_a_pod(server):
+    neighbour = pod_manifest("neighbour", ["sleep", "3600"])
+    neighbour["spec"]["hostNetwork"] = True
+    place = "/api/v1/namespaces/default/pods"
+    assert server.request("POST", place, neighbour)[0] == 201
+    server.wait_phase("neighbour", "Running")
+    status, failure = server.request("GET", f"{place}/neighbour:{server.http}/proxy/api/v1/secrets")
+    assert status == 503 and f"port {server.http} is Skiff's own" in failure["message"]
 
 
 def test_logs_come_over_a_web_socket(server):
