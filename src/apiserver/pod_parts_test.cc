@@ -137,6 +137,16 @@ TEST_F(PodParts, Ephemeral_containers_are_added_and_stay) {
             std::string_view::npos);
 }
 
+TEST_F(PodParts, Ephemeral_containers_are_checked) {
+  const auto [code, answer] =
+      patch("ephemeralcontainers", R"({"spec":{"ephemeralContainers":[{"name":"c","image":"x:1",
+                "resources":{"limits":{"nvidia.com/gpu":"1"}}}]}})");
+  EXPECT_EQ(code, 422);
+  const std::string_view message = json::get_string(answer, {"message"});
+  EXPECT_NE(message.find("ephemeralContainers[0].name: Duplicate value"), message.npos);
+  EXPECT_NE(message.find("cannot be set for an Ephemeral Container"), message.npos);
+}
+
 TEST_F(PodParts, A_resize_changes_resources_and_nothing_else) {
   const auto [code, pod] = patch("resize", R"({"spec":{"containers":[{"name":"c","image":"other:1",
                     "resources":{"requests":{"cpu":"2"}}}]}})");

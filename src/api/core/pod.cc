@@ -43,7 +43,9 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   const json::value* spec = json::find(object, {"spec"});
   if (spec == nullptr) spec = &kNothing;
   if (context.subresource == "ephemeralcontainers") {
-    return validate_ephemeral(object, *context.old);
+    std::vector<Cause> out = validate_pod(object);
+    for (Cause& cause : validate_ephemeral(object, *context.old)) out.push_back(std::move(cause));
+    return out;
   }
   if (context.subresource == "resize") return validate_pod(object);
   // Sub-resources change what a plain update may not: binding sets the node.

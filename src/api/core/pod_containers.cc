@@ -272,6 +272,32 @@ void check_init(const json::value& c, const std::string& path, const PodFacts& f
   }
 }
 
+// It looks at the pod and is no part of its work. `others`: names it may look at.
+void check_ephemeral(const json::value& c, const std::string& path,
+                     const std::set<std::string_view>& others, Rules& rules) {
+  constexpr std::string_view kNotHere = "cannot be set for an Ephemeral Container";
+  const std::string_view target = json::get_string(c, {"targetContainerName"});
+  if (!target.empty() && !others.contains(target)) {
+    rules.say(schema::not_found(child(path, "targetContainerName"), json::string(target)));
+  }
+  for (const std::string_view field :
+       {"ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules",
+        "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"}) {
+    const json::value* given = present(c, {field});
+    // Clients write resources even where there are none.
+    const bool blank = field == "resources" && json::get_object(c, {field}).empty();
+    if (given != nullptr && !blank) rules.say(schema::forbidden(child(path, field), kNotHere));
+  }
+  const json::array& mounts = json::get_array(c, {"volumeMounts"});
+  for (std::size_t i = 0; i < mounts.size(); ++i) {
+    const std::string at = child(child(path, "volumeMounts"), i);
+    for (const std::string_view field : {"subPath", "subPathExpr"}) {
+      if (json::get_string(mounts[i], {field}).empty()) continue;
+      rules.say(schema::forbidden(child(at, field), kNotHere));
+    }
+  }
+}
+
 }  // namespace
 
 void check_containers(const json::value& spec, const std::string& path, const PodFacts& facts,
@@ -294,6 +320,7 @@ void check_containers(const json::value& spec, const std::string& path, const Po
   for (std::size_t i = 0; i < init.size(); ++i) {
     check_init(init[i], child(child(path, "initContainers"), i), facts, seen, rules);
   }
+  const std::set<std::string_view> others = seen;
   const json::array& ephemeral = json::get_array(spec, {"ephemeralContainers"});
   for (std::size_t i = 0; i < ephemeral.size(); ++i) {
     const std::string at = child(child(path, "ephemeralContainers"), i);
@@ -302,6 +329,7 @@ void check_containers(const json::value& spec, const std::string& path, const Po
     if (!seen.insert(name).second) {
       rules.say(schema::duplicate(child(at, "name"), json::string(name)));
     }
+    check_ephemeral(ephemeral[i], at, others, rules);
   }
 }
 

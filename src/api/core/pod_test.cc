@@ -316,5 +316,49 @@ TEST(PodCells, TheWholeLine) {
             R"line(["1/2","Running","3 (20s ago)","60s","10.1.0.2","n","<none>","1/1"])line");
 }
 
+// What is wrong with a container that somebody puts into a pod that runs.
+Lines ephemeral_causes(const std::string& containers) {
+  const json::value old = parsed(R"({"spec":{"containers":[{"name":"c","image":"x"}],
+    "initContainers":[{"name":"i","image":"x"}],"volumes":[{"name":"v","emptyDir":{}}]}})");
+  json::value pod = old;
+  pod.at("spec").get_object()["ephemeralContainers"] = parsed(containers);
+  Lines out;
+  for (const Cause& cause :
+       pod_kind().validate(pod, {.old = &old, .subresource = "ephemeralcontainers"})) {
+    out.push_back(cause.field + ": " + cause.message);
+  }
+  return out;
+}
+
+TEST(EphemeralContainers, AreCheckedAsKubernetesDoes) {
+  const std::string at = "spec.ephemeralContainers[0].";
+  const std::string not_here = ": Forbidden: cannot be set for an Ephemeral Container";
+  const auto with = [](const std::string& more) {
+    return ephemeral_causes(R"([{"name":"d","image":"x",)" + more + "}]");
+  };
+  EXPECT_EQ(with(R"("resources":{},"targetContainerName":"i","stdin":true,
+                    "volumeMounts":[{"name":"v","mountPath":"/v"}])"),
+            Lines{});
+  EXPECT_EQ(ephemeral_causes(R"([{"name":"c","image":"x"}])"),
+            Lines{at + R"(name: Duplicate value: "c")"});
+  EXPECT_EQ(ephemeral_causes(R"([{"name":"i","image":"x"}])"),
+            Lines{at + R"(name: Duplicate value: "i")"});
+  EXPECT_EQ(ephemeral_causes(R"([{"name":"d","image":"x"},{"name":"d","image":"x"}])"),
+            Lines{R"(spec.ephemeralContainers[1].name: Duplicate value: "d")"});
+  EXPECT_EQ(ephemeral_causes(R"([{"name":"d"}])"), Lines{at + "image: Required value"});
+  EXPECT_EQ(ephemeral_causes(R"([{"name":"../d","image":"x"}])").size(), 1u);
+  EXPECT_EQ(with(R"("targetContainerName":"d")"),
+            Lines{at + R"(targetContainerName: Not found: "d")"});
+  EXPECT_EQ(with(R"("resources":{"limits":{"nvidia.com/gpu":"1"}},"ports":[{"containerPort":80}])"),
+            (Lines{at + "ports" + not_here, at + "resources" + not_here}));
+  EXPECT_EQ(with(R"("volumeMounts":[{"name":"v","mountPath":"/v","subPath":"a"}])"),
+            Lines{at + "volumeMounts[0].subPath" + not_here});
+  for (const std::string field :
+       {"lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "restartPolicy"}) {
+    EXPECT_EQ(with("\"" + field + "\":" + (field == "restartPolicy" ? "\"Always\"" : "{}")),
+              Lines{at + field + not_here});
+  }
+}
+
 }  // namespace
 }  // namespace skiff::api
