@@ -123,5 +123,13 @@ TEST(EphemeralContainer, IsFoundByItsName) {
   EXPECT_EQ(json::get_string(*find_container(*pod.pod, "debug"), {"image"}), "tools");
 }
 
+TEST(EphemeralContainer, APodThatRanIsNotPendingWhileItEndsForAReason) {
+  PodView evicted = view({exited("main", 143), running("debug")});
+  evicted.eviction = "the node is low on memory";
+  EXPECT_EQ(phase(plan_pod(evicted, kNow)), "Running");
+  evicted.sandbox->containers = {exited("main", 143), exited("debug", 143)};
+  EXPECT_EQ(phase(plan_pod(evicted, kNow)), "Failed");
+}
+
 }  // namespace
 }  // namespace skiff::node

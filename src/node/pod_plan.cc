@@ -313,10 +313,8 @@ class Round {
 
   Phase phase() const {
     if (!reason_.empty()) {
-      const bool began = std::any_of(containers_.begin(), containers_.end(), [](const auto& c) {
-        return !c.init && c.life == Life::kRunning;
-      });
-      return !any_running() ? Phase::kFailed : began ? Phase::kRunning : Phase::kPending;
+      if (!any_running()) return Phase::kFailed;
+      return main_began(containers_) ? Phase::kRunning : Phase::kPending;
     }
     const Phase own = decide_phase(containers_, policy_, ending_);
     // A pod that is over has nothing left running.
