@@ -1,4 +1,6 @@
 // What the agent tells of its pods' use, with a runtime whose containers use half a CPU each.
+#include <csignal>
+
 #include "node/testing/agent_fixture.h"
 
 namespace skiff::node {
@@ -24,10 +26,11 @@ TEST_F(AgentTest, TellsWhatItsNodeAndPodsUse) {
 }
 
 TEST_F(AgentTest, APodThatHasEndedUsesNothing) {
-  script("short", {{.runs_for = std::chrono::milliseconds(1)}});
   start();
   create_pod("short", "u1");
-  ASSERT_TRUE(eventually([&] { return phase("short") == "Succeeded"; }));
+  ASSERT_TRUE(eventually([&] { return !agent_->usage().pods.empty(); }));
+  ASSERT_TRUE(runtime_->signal("u1", "main", SIGKILL));
+  ASSERT_TRUE(eventually([&] { return phase("short") == "Failed"; }));
   EXPECT_TRUE(agent_->usage().pods.empty());
 }
 
