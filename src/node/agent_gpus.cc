@@ -5,6 +5,7 @@
 
 #include "api/meta.h"
 #include "node/agent_impl.h"
+#include "node/service_links.h"
 #include "node/shim/files.h"
 #include "node/shim/user.h"
 
@@ -88,6 +89,9 @@ std::expected<Setup, Refusal> Agent::Impl::set_up(Pod& pod, const json::value& o
                                                   const json::value& container, int attempt,
                                                   const ResolvedImage& image) {
   EnvironmentInput environment = this->environment(object, container);
+  if (!services_refused_) {
+    environment.services = service_links(object, services_mirror_.objects());
+  }
   std::optional<std::vector<int>> minors;
   if (!gpus_.all().empty()) {
     const auto gpus = gpus_for(pod, container);

@@ -173,6 +173,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   bool services_stale_ = false;             // to be led anew
   bool services_busy_ = false;              // being led
   bool services_led_ = false;               // cluster IPs lead somewhere, so names lead to them
+  bool services_refused_ = false;           // they lead nowhere: containers are not told of them
   std::vector<ServicePort> services_ = {};  // as they were led last
   Duration names_pause_ = std::chrono::milliseconds(20);
 

@@ -9,7 +9,6 @@
 #include "node/agent_impl.h"
 #include "node/pod_status.h"
 #include "node/security.h"
-#include "node/service_links.h"
 
 namespace skiff::node {
 namespace {
@@ -396,7 +395,6 @@ EnvironmentInput Agent::Impl::environment(const json::value& pod, const json::va
                         ? TokenSource([this](const TokenWish& wish) { return tokens_.get(wish); })
                         : TokenSource(),
           .machine = options_.machine_env,
-          .services = service_links(pod, services_mirror_.objects()),
           .api_host = api_.host,
           .api_port = api_.port,
           .node_cpu_milli = node_.machine.cpus * 1000,

@@ -40,6 +40,7 @@ void Agent::Impl::lead_services() {
 void Agent::Impl::services_led(const Result<void>& done) {
   services_busy_ = false;
   const bool before = std::exchange(services_led_, done.has_value());
+  services_refused_ = !services_led_;
   if (before != services_led_) names_changed();
   if (services_stale_) return lead_services();
   if (done) return;

@@ -285,5 +285,44 @@ TEST_F(AgentTest, HundredsOfPodsAllFinishAndEachRunsOnce) {
   EXPECT_EQ(runtime_->started().size(), static_cast<std::size_t>(kCount));
 }
 
+class ServiceLinksAgent : public AgentTest {
+ protected:
+  ServiceLinksAgent() {
+    create(kServices, R"({"metadata":{"namespace":"default","name":"kubernetes"},
+        "spec":{"clusterIP":"10.96.0.1","ports":[{"port":443}]}})");
+    create(kServices, R"({"metadata":{"namespace":"default","name":"db"},
+        "spec":{"clusterIP":"10.96.0.7","ports":[{"port":80}]}})");
+  }
+
+  // What a new pod is told.
+  std::string told(std::string_view variable) {
+    const std::string name = "p" + std::to_string(++pods_);
+    create_pod(name, "u" + name);
+    EXPECT_TRUE(eventually([&] { return runtime_->started().size() == pods_; }));
+    const std::vector<ContainerSpec> all = runtime_->started();
+    for (const std::string& pair : all.empty() ? std::vector<std::string>() : all.back().env) {
+      if (pair.starts_with(std::string(variable) + "=")) return pair.substr(variable.size() + 1);
+    }
+    return "(not set)";
+  }
+
+ private:
+  std::size_t pods_ = 0;
+};
+
+TEST_F(ServiceLinksAgent, AreGivenWithTheApiWhereItReallyIs) {
+  agent_ = std::make_unique<Agent>(client_, *runtime_, clock_, options_);
+  agent_->start({.host = "10.0.0.1", .port = 7443});
+  EXPECT_EQ(told("DB_SERVICE_HOST"), "10.96.0.7");
+  EXPECT_EQ(told("KUBERNETES_SERVICE_HOST"), "10.0.0.1");
+  EXPECT_EQ(told("KUBERNETES_SERVICE_PORT"), "7443");
+}
+
+TEST_F(ServiceLinksAgent, AreNotGivenWhereServicesLeadNowhere) {
+  runtime_->refuse_services();
+  start();
+  EXPECT_TRUE(eventually([&] { return told("DB_SERVICE_HOST") == "(not set)"; }));
+}
+
 }  // namespace
 }  // namespace skiff::node

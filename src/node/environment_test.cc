@@ -294,5 +294,20 @@ TEST(ServiceLinks, AreLeftOutWhereThePodSaysSo) {
   EXPECT_TRUE(service_links(pod, service("ns", "10.96.0.7")).empty());
 }
 
+Services api_service(const std::string& ns) {
+  auto parsed = json::parse(R"({"metadata":{"name":"kubernetes"},"spec":{"clusterIP":"10.96.0.1",
+      "ports":[{"port":443,"name":"https"}]}})");
+  EXPECT_TRUE(parsed);
+  return {{{ns, "kubernetes"}, std::make_shared<const json::value>(std::move(*parsed))}};
+}
+
+TEST(ServiceLinks, OfTheApiAreNotGiven) {
+  const json::value pod =
+      *json::parse(R"({"metadata":{"name":"p","namespace":"default"},"spec":{}})");
+  EXPECT_TRUE(service_links(pod, api_service("default")).empty());
+  EXPECT_FALSE(service_links(kPlainPod, api_service("ns")).empty())
+      << "somebody's own of that name is a service like others";
+}
+
 }  // namespace
 }  // namespace skiff::node

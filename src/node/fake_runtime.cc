@@ -200,6 +200,7 @@ Result<int> FakeRuntime::open_socket(std::string_view) {
 
 Result<void> FakeRuntime::lead_services(const std::vector<ServicePort>& ports) {
   const std::lock_guard lock(mutex_);
+  if (refuses_services_) return fail(Code::kInternal, "no network of its own");
   services_ = ports;
   return {};
 }
@@ -300,6 +301,11 @@ void FakeRuntime::execute_with(Executor executor) { executor_ = std::move(execut
 void FakeRuntime::fail_sandboxes(std::string message) {
   const std::lock_guard lock(mutex_);
   sandbox_failure_ = std::move(message);
+}
+
+void FakeRuntime::refuse_services() {
+  const std::lock_guard lock(mutex_);
+  refuses_services_ = true;
 }
 
 void FakeRuntime::lose_sandbox(std::string_view pod_uid) {

@@ -73,6 +73,7 @@ class FakeRuntime final : public Runtime {
   std::vector<SandboxSpec> sandboxes() const;
   void execute_with(Executor executor);         // before the agent starts
   void fail_sandboxes(std::string message);     // until called with an empty text
+  void refuse_services();                       // as where there is no network for pods
   void lose_sandbox(std::string_view pod_uid);  // as if its shim had been killed
 
  private:
@@ -106,6 +107,7 @@ class FakeRuntime final : public Runtime {
   std::vector<ContainerSpec> started_ = {};
   std::vector<SandboxSpec> sandboxes_ = {};
   std::string sandbox_failure_ = {};
+  bool refuses_services_ = false;
   unsigned next_address_ = 2;
   bool stopping_ = false;
   std::thread thread_;

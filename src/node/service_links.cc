@@ -57,8 +57,10 @@ Variables service_links(const json::value& pod, const Services& services) {
   Variables out;
   if (!json::get_bool(pod, {"spec", "enableServiceLinks"}).value_or(true)) return out;
   const std::string ns(api::ns(pod));
+  const Services::key_type kApi{"default", "kubernetes"};
   for (auto at = services.lower_bound({ns, ""}); at != services.end() && at->first.first == ns;
        ++at) {
+    if (at->first == kApi) continue;
     const std::string_view address = json::get_string(*at->second, {"spec", "clusterIP"});
     if (!address.empty() && address != "None") add_links(*at->second, address, out);
   }

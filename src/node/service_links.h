@@ -15,7 +15,7 @@ namespace skiff::node {
 using Services = std::map<std::pair<std::string, std::string>, Object>;
 
 // None where the pod does not want them (enableServiceLinks). Services without an address of their
-// own are not told.
+// own are not told, nor is the API's: the environment says where the API is, for every pod alike.
 Variables service_links(const json::value& pod, const Services& services);
 
 }  // namespace skiff::node
