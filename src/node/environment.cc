@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "api/meta.h"
 #include "base/base64.h"
@@ -14,21 +15,61 @@ namespace {
 
 constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-void put(Variables& out, std::string_view name, std::string value) {
-  for (auto& [known, old] : out) {
-    if (known == name) {
-      old = std::move(value);
-      return;
+// Variables as they are put together, with an index: a namespace may have thousands of services.
+class Table {
+ public:
+  void put(std::string_view name, std::string value) {
+    const auto [at, first] = index_.try_emplace(std::string(name), list_.size());
+    if (first) {
+      list_.emplace_back(name, std::move(value));
+    } else {
+      list_[at->second].second = std::move(value);
     }
   }
-  out.emplace_back(std::string(name), std::move(value));
-}
+  const std::string* find(std::string_view name) const {
+    const auto at = index_.find(std::string(name));
+    return at == index_.end() ? nullptr : &list_[at->second].second;
+  }
+  Variables take() { return std::move(list_); }
+
+ private:
+  Variables list_ = {};
+  std::unordered_map<std::string, std::size_t> index_ = {};  // places in the list
+};
 
 const std::string* look_up(const Variables& variables, std::string_view name) {
   for (const auto& [known, value] : variables) {
     if (known == name) return &value;
   }
   return nullptr;
+}
+
+// `find`: a variable's value by its name, or null.
+template <class Find>
+std::string expand_by(std::string_view text, Find find) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool last = i + 1 == text.size();
+    if (text[i] != '$' || last) {
+      out += text[i];
+      continue;
+    }
+    if (text[i + 1] == '$') {
+      out += '$';
+      ++i;
+      continue;
+    }
+    const std::size_t end = text[i + 1] == '(' ? text.find(')', i) : std::string_view::npos;
+    if (end == std::string_view::npos) {
+      out += '$';
+      continue;
+    }
+    const std::string_view name = text.substr(i + 2, end - i - 2);
+    const std::string* value = find(name);
+    out += value != nullptr ? std::string_view(*value) : text.substr(i, end - i + 1);
+    i = end;
+  }
+  return out;
 }
 
 // What a program needs to reach packages and the network from this machine, and nothing else of
@@ -56,7 +97,7 @@ bool usable_name(std::string_view name) {
          name.find('\0') == std::string_view::npos;
 }
 
-Result<void> add_env_from(const EnvironmentInput& input, Variables& out) {
+Result<void> add_env_from(const EnvironmentInput& input, Table& out) {
   for (const json::value& from : json::get_array(input.container, {"envFrom"})) {
     const bool map = json::find(from, {"configMapRef"}) != nullptr;
     const SourceKind kind = map ? SourceKind::kConfigMap : SourceKind::kSecret;
@@ -69,7 +110,7 @@ Result<void> add_env_from(const EnvironmentInput& input, Variables& out) {
       return fail(source.error().code, fmt::format("{} \"{}\" not found", kind_word(kind), name));
     const std::string prefix(json::get_string(from, {"prefix"}));
     for (auto& [key, value] : source_entries(kind, *source)) {
-      if (usable_name(key)) put(out, prefix + key, std::move(value));
+      if (usable_name(key)) out.put(prefix + key, std::move(value));
     }
   }
   return {};
@@ -117,45 +158,46 @@ Result<std::optional<std::string>> value_from(const EnvironmentInput& input,
               "resourceFieldRef, configMapKeyRef, secretKeyRef");
 }
 
-Result<void> add_env(const EnvironmentInput& input, Variables& out) {
+Result<void> add_env(const EnvironmentInput& input, Table& out) {
   for (const json::value& entry : json::get_array(input.container, {"env"})) {
     const std::string_view name = json::get_string(entry, {"name"});
     if (!usable_name(name)) continue;
     if (const json::value* from = json::find(entry, {"valueFrom"})) {
       SKIFF_ASSIGN(std::optional<std::string> value, value_from(input, *from));
-      if (value) put(out, name, std::move(*value));
+      if (value) out.put(name, std::move(*value));
       continue;
     }
-    put(out, name, expand(json::get_string(entry, {"value"}), out));
+    out.put(name, expand_by(json::get_string(entry, {"value"}),
+                            [&out](std::string_view known) { return out.find(known); }));
   }
   return {};
 }
 
-Variables base_variables(const EnvironmentInput& input) {
-  Variables out;
+Table base_variables(const EnvironmentInput& input) {
+  Table out;
   const auto from_machine = [&](std::string_view name, std::string_view fallback) {
     const std::string* value = look_up(input.machine, name);
-    put(out, name, input.host_image && value != nullptr ? *value : std::string(fallback));
+    out.put(name, input.host_image && value != nullptr ? *value : std::string(fallback));
   };
   from_machine("PATH", kPath);
   from_machine("HOME", "/root");
   from_machine("LANG", "C.UTF-8");
   for (const auto& [name, value] : input.machine) {
-    if (passed_on(name)) put(out, name, value);
+    if (passed_on(name)) out.put(name, value);
   }
   std::string_view hostname = json::get_string(input.pod, {"spec", "hostname"});
-  put(out, "HOSTNAME", std::string(hostname.empty() ? api::name(input.pod) : hostname));
+  out.put("HOSTNAME", std::string(hostname.empty() ? api::name(input.pod) : hostname));
   if (!input.api_host.empty()) {
-    put(out, "KUBERNETES_SERVICE_HOST", input.api_host);
-    put(out, "KUBERNETES_SERVICE_PORT", std::to_string(input.api_port));
-    put(out, "KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(input.api_port));
+    out.put("KUBERNETES_SERVICE_HOST", input.api_host);
+    out.put("KUBERNETES_SERVICE_PORT", std::to_string(input.api_port));
+    out.put("KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(input.api_port));
   }
-  for (const auto& [name, value] : input.image) put(out, name, value);
-  for (const auto& [name, value] : input.services) put(out, name, value);
-  for (const auto& [name, value] : input.devices) put(out, name, value);
+  for (const auto& [name, value] : input.image) out.put(name, value);
+  for (const auto& [name, value] : input.services) out.put(name, value);
+  for (const auto& [name, value] : input.devices) out.put(name, value);
   if (!input.venv.empty()) {
-    put(out, "VIRTUAL_ENV", input.venv);
-    put(out, "PATH", input.venv + "/bin:" + *look_up(out, "PATH"));
+    out.put("VIRTUAL_ENV", input.venv);
+    out.put("PATH", input.venv + "/bin:" + *out.find("PATH"));
   }
   return out;
 }
@@ -191,29 +233,7 @@ std::string address_list(const json::value& pod, std::string_view list, std::str
 }  // namespace
 
 std::string expand(std::string_view text, const Variables& variables) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool last = i + 1 == text.size();
-    if (text[i] != '$' || last) {
-      out += text[i];
-      continue;
-    }
-    if (text[i + 1] == '$') {
-      out += '$';
-      ++i;
-      continue;
-    }
-    const std::size_t end = text[i + 1] == '(' ? text.find(')', i) : std::string_view::npos;
-    if (end == std::string_view::npos) {
-      out += '$';
-      continue;
-    }
-    const std::string_view name = text.substr(i + 2, end - i - 2);
-    const std::string* value = look_up(variables, name);
-    out += value != nullptr ? std::string_view(*value) : text.substr(i, end - i + 1);
-    i = end;
-  }
-  return out;
+  return expand_by(text, [&](std::string_view name) { return look_up(variables, name); });
 }
 
 std::vector<std::string> expand_all(const json::array& texts, const Variables& variables) {
@@ -297,10 +317,10 @@ std::vector<std::pair<std::string, std::string>> source_entries(SourceKind kind,
 }
 
 Result<Variables> build_environment(const EnvironmentInput& input) {
-  Variables out = base_variables(input);
+  Table out = base_variables(input);
   SKIFF_TRY(add_env_from(input, out));
   SKIFF_TRY(add_env(input, out));
-  return out;
+  return out.take();
 }
 
 }  // namespace skiff::node

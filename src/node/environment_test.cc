@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ctime>
+
 #include "node/image.h"
 #include "node/service_links.h"
 
@@ -99,6 +102,26 @@ TEST(Environment, ServicesAreToldUnlessThePodSaysOtherwise) {
       build(R"x({"env":[{"name":"A_SERVICE_PORT","value":"$(A_SERVICE_HOST):1"}]})x", &base);
   EXPECT_EQ(built["A_SERVICE_HOST"], "10.96.0.7");
   EXPECT_EQ(built["A_SERVICE_PORT"], "10.96.0.7:1");
+}
+
+// Counted in time of the processor, which other work on the machine does not use up.
+TEST(Environment, OfANamespaceWithThousandsOfServicesIsBuiltAtOnce) {
+  const json::value none;
+  EnvironmentInput base{.pod = none, .container = none};
+  constexpr int kMany = 100'000;
+  for (int i = 0; i < kMany; ++i) {
+    base.services.emplace_back("A_SERVICE_HOST_" + std::to_string(i), std::to_string(i));
+  }
+  base.services.emplace_back("A_SERVICE_HOST_0", "again");
+  const std::clock_t before = std::clock();
+  const Built built =
+      build(R"x({"env":[{"name":"LAST","value":"$(A_SERVICE_HOST_99999)"}]})x", &base);
+  EXPECT_LT((std::clock() - before) / CLOCKS_PER_SEC, 5);
+  EXPECT_EQ(built["LAST"], "99999");
+  EXPECT_EQ(built["A_SERVICE_HOST_0"], "again");
+  EXPECT_EQ(std::ranges::count(built.variables, "A_SERVICE_HOST_0",
+                               &std::pair<std::string, std::string>::first),
+            1);
 }
 
 struct Case {
