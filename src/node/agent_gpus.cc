@@ -31,6 +31,12 @@ bool ends_before_others(const json::value& pod, std::string_view name) {
   });
 }
 
+bool ephemeral(const json::value& pod, std::string_view name) {
+  const json::array& all = json::get_array(pod, {"spec", "ephemeralContainers"});
+  return std::ranges::any_of(
+      all, [&](const json::value& one) { return json::get_string(one, {"name"}) == name; });
+}
+
 }  // namespace
 
 // Labels say which GPUs there are. What an earlier life said is taken back where it is no longer
@@ -67,11 +73,20 @@ void Agent::Impl::hold_gpus(const std::string& uid) {
   if (kept) gpus_.hold(uid, *kept);
 }
 
+void Agent::Impl::let_go_gpus(const std::string& uid) {
+  if (gpus_.kept(uid).empty()) return;
+  gpus_.release(uid);
+  // The folder stays as long as the pod's object does: a new Skiff must not believe it.
+  const auto folder = runtime_.pod_folder(uid);
+  if (folder) ::unlink((*folder + "/" + kKept).c_str());
+}
+
 std::expected<std::vector<Gpu>, Refusal> Agent::Impl::gpus_for(Pod& pod,
                                                                const json::value& container) {
-  const std::int64_t wanted = gpus_wanted(container);
-  if (wanted <= 0) return std::vector<Gpu>();
   const std::string name(json::get_string(container, {"name"}));
+  const std::int64_t wanted = gpus_wanted(container);
+  // Who looks into a pod gets none: the scheduler has not counted them.
+  if (wanted <= 0 || ephemeral(*pod.object, name)) return std::vector<Gpu>();
   const auto refuse = [](const Error& error) {
     return std::unexpected(Refusal{"CreateContainerError", error.message});
   };

@@ -106,6 +106,47 @@ TEST_F(GpuAgent, ANewAgentKnowsWhoHasThem) {
   EXPECT_EQ(variable(*started("second"), "CUDA_VISIBLE_DEVICES"), "GPU-1");
 }
 
+TEST_F(GpuAgent, ThoseOfAPodWhoseSandboxWasLostGoToTheNext) {
+  start();
+  gpu_pod("first", "u1", 2);
+  ASSERT_TRUE(eventually([&] { return phase("first") == "Running"; }));
+  const std::string kept = *runtime_->pod_folder("u1") + "/gpus.json";
+  EXPECT_TRUE(std::filesystem::exists(kept));
+  runtime_->lose_sandbox("u1");
+  ASSERT_TRUE(eventually([&] { return phase("first") == "Failed"; }));
+  gpu_pod("second", "u2", 2);
+  ASSERT_TRUE(eventually([&] { return started("second").has_value(); }));
+  EXPECT_FALSE(std::filesystem::exists(kept)) << "the next agent would believe it";
+}
+
+// As after a reboot that came between the pod's end and the end of its sandbox.
+TEST_F(GpuAgent, ANewAgentFreesThoseOfAPodThatIsOver) {
+  start();
+  gpu_pod("first", "u1", 2);
+  ASSERT_TRUE(eventually([&] { return phase("first") == "Running"; }));
+  agent_.reset();
+  runtime_->lose_sandbox("u1");
+  patch(kPods, "first", R"({"status":{"phase":"Failed"}})");
+  start();
+  gpu_pod("second", "u2", 2);
+  ASSERT_TRUE(eventually([&] { return started("second").has_value(); }));
+  EXPECT_EQ(variable(*started("second"), "CUDA_VISIBLE_DEVICES"), "GPU-0,GPU-1");
+}
+
+TEST_F(GpuAgent, WhoLooksIntoAPodGetsNone) {
+  start();
+  create_pod("p", "u1", R"(,"ephemeralContainers":[{"name":"debug","image":"img",
+      "command":["look"],"resources":{"limits":{"nvidia.com/gpu":"1"}}}])");
+  const auto debugger = [&]() -> std::optional<ContainerSpec> {
+    for (const ContainerSpec& spec : runtime_->started()) {
+      if (spec.name == "debug") return spec;
+    }
+    return std::nullopt;
+  };
+  ASSERT_TRUE(eventually([&] { return debugger().has_value(); }));
+  EXPECT_EQ(debugger()->gpus, std::vector<int>{});
+}
+
 TEST_F(GpuAgent, AMachineThatLostItsGpusSaysSo) {
   start();
   const auto amount = [&] {

@@ -124,7 +124,8 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   std::vector<RunningPod> running_pods() const;  // from any thread
   // agent_gpus.cc
   void register_gpus(const json::value& node);
-  void hold_gpus(const std::string& uid);  // as an earlier life gave them
+  void hold_gpus(const std::string& uid);    // as an earlier life gave them
+  void let_go_gpus(const std::string& uid);  // nothing of the pod runs any more
   std::expected<std::vector<Gpu>, Refusal> gpus_for(Pod& pod, const json::value& container);
   std::expected<Setup, Refusal> set_up(Pod& pod, const json::value& object,
                                        const json::value& container, int attempt,

@@ -210,6 +210,9 @@ void Agent::Impl::visit(const std::string& uid) {
     PodActions actions = plan_pod(view, clock_.now());
     const std::vector<PodActions::Start> starts = actions.start;
     act(pod, std::move(actions));
+    // Its sandbox may have been lost rather than stopped: with its shim, or with the machine.
+    const bool alive = pod.sandbox && pod.sandbox->alive;
+    if (!alive && finished(*pod.object)) let_go_gpus(pod.uid);
     if (pod.busy || pod.gone || starts.empty()) break;
     if (start_containers(pod, starts)) break;
   }
@@ -289,7 +292,7 @@ void Agent::Impl::act(Pod& pod, PodActions actions) {
           // Whatever the record still says, this node runs nothing of it any more.
           if (at.sandbox) at.sandbox->alive = false;
           at.known = true;
-          agent.gpus_.release(at.uid);
+          agent.let_go_gpus(at.uid);
           return;
         }
         agent.log(fmt::format("cannot stop pod {}: {}", at.uid, why));

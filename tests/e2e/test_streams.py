@@ -282,9 +282,9 @@ def test_a_port_of_a_pod_answers_behind_the_api(server):
     assert "Content-Security-Policy: sandbox" in raw and "Set-Cookie" not in raw and raw.endswith("POST /  None")
     # The token that signed the client in is not for the pod.
     answer = subprocess.run(["curl", "-s", "-X", "POST", "-d", "",
-                             f"http://127.0.0.1:{server.http}{place}/pages:7080/proxy//a?token={server.token()}&b=c"],
+                             f"http://127.0.0.1:{server.http}{place}/pages:7080/proxy/x//a?token={server.token()}&b=c"],
                             stdout=subprocess.PIPE, text=True, check=True).stdout
-    assert answer == "POST //a?b=c  None"
+    assert answer == "POST /x//a?b=c  None"
     status, failure = server.request("GET", f"{place}/pages:7081/proxy/")
     assert status == 503 and "error trying to reach service" in failure["message"]
     assert server.request("GET", f"{place}/nobody:1/proxy/")[0] == 404
