@@ -86,7 +86,8 @@ Result<std::string> pick_subnet(const std::vector<std::string>& preferred,
 
 Result<std::string> pick_subnet(const std::vector<std::string>& preferred,
                                 std::string_view own_bridge) {
-  std::ifstream file("/proc/net/route");
+  // Of this thread: its network may be another than that of its process.
+  std::ifstream file("/proc/thread-self/net/route");
   std::ostringstream text;
   text << file.rdbuf();
   return pick_subnet(preferred, own_bridge, text.str());

@@ -71,6 +71,22 @@ bool set_kernel(const std::string& name, std::string_view value) {
 
 constexpr std::string_view kNoOutside = "pods cannot reach the outside";
 
+// Adding before deleting makes the deletion succeed the first time, too. Pods keep their addresses
+// among themselves even where the kernel shows bridged packets to nft and the bridge is that of
+// another Skiff: the table of one that was killed may be there still.
+std::string egress_rules(const NetworkOptions& options) {
+  return fmt::format(
+      "add table ip {0}; delete table ip {0}; add table ip {0}; "
+      "add chain ip {0} out {{ type nat hook postrouting priority 100; }}; "
+      "add rule ip {0} out ip saddr {1} ip daddr != {1} oifname != \"{2}\" masquerade\n",
+      table_name(options), format_subnet(options.subnet), options.bridge);
+}
+
+// Whether packets of the bridge may have addresses of this machine's loopback.
+bool open_loopback(const NetworkOptions& options, bool open) {
+  return set_kernel("conf/" + options.bridge + "/route_localnet", open ? "1" : "0");
+}
+
 }  // namespace
 
 Result<void> ensure_bridge(const NetworkOptions& options) {
@@ -84,9 +100,13 @@ Result<void> ensure_bridge(const NetworkOptions& options) {
   SKIFF_TRY(machine.set_up(bridge));
   // Programs of this machine find a way to services where there is no default route, too. Where
   // these addresses are somebody else's, that stays so.
-  const std::string services = format_subnet(options.services);
-  if (options.services.prefix == 0 || !pick_subnet({services}, options.bridge)) return {};
+  if (options.services.prefix == 0 || services_elsewhere(options)) return {};
   return machine.add_route(options.services, bridge);
+}
+
+bool services_elsewhere(const NetworkOptions& options) {
+  return options.services.prefix != 0 &&
+         !pick_subnet({format_subnet(options.services)}, options.bridge);
 }
 
 Result<void> ensure_egress(const NetworkOptions& options) {
@@ -94,31 +114,29 @@ Result<void> ensure_egress(const NetworkOptions& options) {
     return fail(Code::kServiceUnavailable,
                 fmt::format("{}: IP forwarding cannot be switched on", kNoOutside));
   }
-  const std::string table = table_name(options);
-  // Adding before deleting makes the deletion succeed the first time, too. Pods keep their
-  // addresses among themselves even where the kernel shows bridged packets to nft and the bridge is
-  // that of another Skiff: the table of one that was killed may be there still.
-  return run_nft(
-      fmt::format("add table ip {0}; delete table ip {0}; add table ip {0}; "
-                  "add chain ip {0} out {{ type nat hook postrouting priority 100; }}; "
-                  "add rule ip {0} out ip saddr {1} ip daddr != {1} oifname != \"{2}\" masquerade",
-                  table, format_subnet(options.subnet), options.bridge),
-      kNoOutside);
+  return run_nft(egress_rules(options), kNoOutside);
 }
 
 Result<void> lead_services(const NetworkOptions& options, const std::vector<ServicePort>& ports) {
   constexpr std::string_view kPurpose = "services cannot be reached by their cluster IPs";
-  // Without it packets from this machine's own loopback are thrown away on their way to a pod.
-  const std::string link = "conf/" + options.bridge + "/";
-  if (!set_kernel("ip_forward", "1") || !set_kernel(link + "route_localnet", "1")) {
+  if (!set_kernel("ip_forward", "1")) {
     return fail(Code::kServiceUnavailable,
                 fmt::format("{}: IP forwarding cannot be switched on", kPurpose));
   }
-  return run_nft(service_rules({.table = table_name(options) + "_services",
-                                .bridge = options.bridge,
-                                .subnet = options.subnet},
-                               ports),
-                 kPurpose);
+  const Result<void> led = run_nft(
+      (options.egress ? egress_rules(options) : "") +
+          service_rules({.table = table_name(options) + "_services",
+                         .bridge = options.bridge,
+                         .subnet = options.subnet,
+                         .not_here = services_elsewhere(options) ? options.services : Subnet{}},
+                        ports),
+      kPurpose);
+  // Closed, packets from this machine's own loopback are thrown away on their way to a pod. Open,
+  // it is only these rules that keep pods from what listens there.
+  const bool opened = open_loopback(options, led.has_value());
+  if (!led || opened) return led;
+  return fail(Code::kServiceUnavailable,
+              fmt::format("{}: the bridge does not take this machine's loopback", kPurpose));
 }
 
 Result<void> connect_pod(const NetworkOptions& options, const std::string& link, pid_t pid,
@@ -152,6 +170,7 @@ Result<void> remove_link(const std::string& name) {
 
 Result<void> remove_network(const NetworkOptions& options) {
   const std::string table = table_name(options);
+  (void)open_loopback(options, false);  // no bridge: nothing to close
   // Without nft there is no table either.
   for (const std::string& name : {table, table + "_services"}) {
     (void)run_nft(fmt::format("add table ip {0}; delete table ip {0}", name), kNoOutside);

@@ -17,10 +17,14 @@ struct NetworkOptions {
   Subnet subnet = {};
   std::uint32_t gateway = 0;
   Subnet services = {};  // where cluster IPs come from; empty: no way there is made
+  bool egress = false;   // lead_services() mends what ensure_egress() made, too
 };
 
 // Makes the bridge where it is missing.
 Result<void> ensure_bridge(const NetworkOptions& options);
+// Whether the addresses of services lead somewhere else on this machine. Its own programs are not
+// led to services by them then; pods are.
+bool services_elsewhere(const NetworkOptions& options);
 // Lets pods reach the outside. An error says what is missing; pods still reach each other.
 Result<void> ensure_egress(const NetworkOptions& options);
 // Leads what is sent to services to their pods, from pods and from this machine; instead of what

@@ -4,11 +4,14 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -49,12 +52,13 @@ class Neighbour {
   pid_t pid_ = 0;
 };
 
-std::string forwarding() {
+std::string kernel_says(const std::string& name) {
   std::string line;
-  std::ifstream file("/proc/sys/net/ipv4/ip_forward");
+  std::ifstream file("/proc/sys/net/ipv4/" + name);
   std::getline(file, line);
   return line;
 }
+std::string forwarding() { return kernel_says("ip_forward"); }
 
 void set_up_and_take_down() {
   ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
@@ -88,12 +92,12 @@ void set_up_and_take_down() {
 }
 
 // A socket that belongs to the network namespace of the process.
-int socket_in(pid_t pid) {
+int socket_in(pid_t pid, int type = SOCK_STREAM, int protocol = 0) {
   int made = -1;
   std::thread([&] {
     const std::string path = "/proc/" + std::to_string(pid) + "/ns/net";
     const int ns = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (::setns(ns, CLONE_NEWNET) == 0) made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::setns(ns, CLONE_NEWNET) == 0) made = ::socket(AF_INET, type | SOCK_CLOEXEC, protocol);
     ::close(ns);
   }).join();
   EXPECT_GE(made, 0);
@@ -130,6 +134,14 @@ TEST(PodNetwork, PodsSeeEachOthersAddressesInSpiteOfWhatAnotherSkiffLeft) {
   std::thread(talk_past_the_table_of_another_skiff).join();
 }
 
+sockaddr_in place_of(std::uint32_t ip, std::uint16_t port) {
+  sockaddr_in out{};
+  out.sin_family = AF_INET;
+  out.sin_addr.s_addr = htonl(ip);
+  out.sin_port = htons(port);
+  return out;
+}
+
 // What is sent to a service's address and to its node port reaches a pod, from another pod, from
 // the pod itself and from this machine; where nobody stands behind it, it is refused.
 // There is no default route.
@@ -153,13 +165,7 @@ void reach_a_service() {
   const auto led = lead_services(kNetwork, ports);
   ASSERT_TRUE(led) << led.error().message;
   ASSERT_TRUE(lead_services(kNetwork, ports)) << "once more";
-  const auto at = [](std::uint32_t ip, std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(ip);
-    address.sin_port = htons(port);
-    return address;
-  };
+  const auto at = place_of;
   const int listener = socket_in(one.pid());
   const sockaddr_in place = at(0x0a630002, 2222);
   ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
@@ -179,6 +185,124 @@ void reach_a_service() {
   EXPECT_EQ(connect_from(socket_in(two.pid()), at(0x0a600002, 80)), ECONNREFUSED);
   EXPECT_EQ(connect_from(here(), at(0x0a600002, 80)), ECONNREFUSED);
   ::close(listener);
+}
+
+// One letter by UDP, to the bridge's link whatever the packet says of itself.
+void send_forged(int raw, std::uint32_t from, std::uint32_t to, std::uint16_t port, char letter) {
+  struct {
+    iphdr ip;
+    udphdr udp;
+    char letter;
+  } __attribute__((packed)) packet{};
+  packet.ip.version = 4;
+  packet.ip.ihl = 5;
+  packet.ip.ttl = 64;
+  packet.ip.protocol = IPPROTO_UDP;
+  packet.ip.saddr = htonl(from);
+  packet.ip.daddr = htonl(to);
+  packet.udp.source = htons(4444);
+  packet.udp.dest = htons(port);
+  packet.udp.len = htons(sizeof(udphdr) + 1);
+  packet.letter = letter;
+  const sockaddr_in way = place_of(kNetwork.gateway, 0);
+  EXPECT_EQ(
+      ::sendto(raw, &packet, sizeof packet, 0, reinterpret_cast<const sockaddr*>(&way), sizeof way),
+      static_cast<ssize_t>(sizeof packet))
+      << std::strerror(errno);
+}
+
+void forge_the_loopback() {
+  ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+  ASSERT_TRUE(ensure_bridge(kNetwork));
+  const Neighbour pod;
+  ASSERT_TRUE(connect_pod(kNetwork, "skt-pod", pod.pid(), 0x0a630002));
+  {
+    auto machine = Netlink::open();
+    ASSERT_TRUE(machine);
+    ASSERT_TRUE(machine->set_up(*machine->find_link("lo")));
+  }
+  const std::string open = "conf/" + kNetwork.bridge + "/route_localnet";
+  EXPECT_EQ(kernel_says(open), "0");
+  ASSERT_TRUE(lead_services(kNetwork, {}));
+  EXPECT_EQ(kernel_says(open), "1");
+  const int here = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in any = place_of(0, 0);
+  socklen_t size = sizeof any;
+  ASSERT_EQ(::bind(here, reinterpret_cast<sockaddr*>(&any), size), 0);
+  ASSERT_EQ(::getsockname(here, reinterpret_cast<sockaddr*>(&any), &size), 0);
+  const std::uint16_t port = ntohs(any.sin_port);
+  const int raw = socket_in(pod.pid(), SOCK_RAW, IPPROTO_RAW);
+  send_forged(raw, 0x0a630002, 0x7f000001, port, 'r');        // reaches for the loopback
+  send_forged(raw, 0x7f000001, kNetwork.gateway, port, 's');  // speaks for it
+  send_forged(raw, 0x0a630002, kNetwork.gateway, port, 'h');  // honest
+  const timeval patience{.tv_sec = 10, .tv_usec = 0};
+  ::setsockopt(here, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  char letter = 0;
+  EXPECT_EQ(::recv(here, &letter, 1, 0), 1);
+  EXPECT_EQ(letter, 'h') << "only what is honest comes through";
+  NetworkOptions wrong = kNetwork;
+  wrong.subnet.prefix = 40;
+  EXPECT_FALSE(lead_services(wrong, {}));
+  EXPECT_EQ(kernel_says(open), "0") << "without rules it stays closed";
+  for (const int fd : {raw, here}) ::close(fd);
+}
+
+TEST(PodNetwork, PodsDoNotReachTheLoopbackOfTheMachine) {
+  if (::geteuid() != 0 || ::access("/usr/sbin/nft", X_OK) != 0) GTEST_SKIP() << "needs root, nft";
+  std::thread(forge_the_loopback).join();
+}
+
+bool nft_knows(const std::string& table) {
+  return std::system(("/usr/sbin/nft list table ip " + table + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+void mend() {
+  ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+  NetworkOptions network = kNetwork;
+  network.egress = true;
+  ASSERT_TRUE(ensure_bridge(network));
+  ASSERT_TRUE(ensure_egress(network));
+  ASSERT_TRUE(lead_services(network, {}));
+  ASSERT_EQ(std::system("/usr/sbin/nft flush ruleset"), 0);
+  ASSERT_FALSE(nft_knows("skiff_skt_bridge"));
+  ASSERT_TRUE(lead_services(network, {}));
+  EXPECT_TRUE(nft_knows("skiff_skt_bridge")) << "the way out";
+  EXPECT_TRUE(nft_knows("skiff_skt_bridge_services"));
+  ASSERT_TRUE(remove_network(network));
+  EXPECT_FALSE(nft_knows("skiff_skt_bridge"));
+  EXPECT_FALSE(nft_knows("skiff_skt_bridge_services"));
+}
+
+TEST(PodNetwork, RulesThatSomebodyTookAwayComeBack) {
+  if (::geteuid() != 0 || ::access("/usr/sbin/nft", X_OK) != 0) GTEST_SKIP() << "needs root, nft";
+  std::thread(mend).join();
+}
+
+// Another link has the way to the addresses of services.
+void services_of_another() {
+  ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+  NetworkOptions first = kNetwork;
+  first.services = *parse_subnet("10.96.0.0/16");
+  ASSERT_TRUE(ensure_bridge(first));
+  EXPECT_FALSE(services_elsewhere(first)) << "its own way";
+  NetworkOptions second = first;
+  second.bridge = "skt-second";
+  second.subnet = *parse_subnet("10.98.0.0/24");
+  second.gateway = 0x0a620001;
+  ASSERT_TRUE(ensure_bridge(second));
+  EXPECT_TRUE(services_elsewhere(second));
+  EXPECT_FALSE(services_elsewhere(kNetwork)) << "who has no addresses misses none";
+  ASSERT_TRUE(lead_services(
+      second, {{.ips = {0x0a600001}, .port = 80, .node_port = 30080, .targets = {{1, 1}}}}));
+  const std::string list = "/usr/sbin/nft list chain ip skiff_skt_second_services ";
+  EXPECT_NE(std::system((list + "services_here | grep -q 10.96").c_str()), 0);
+  EXPECT_EQ(std::system((list + "services_here | grep -q 30080").c_str()), 0);
+  EXPECT_EQ(std::system((list + "services | grep -q 10.96").c_str()), 0);
+}
+
+TEST(PodNetwork, AddressesOfServicesThatAreSomebodyElsesStayHis) {
+  if (::geteuid() != 0 || ::access("/usr/sbin/nft", X_OK) != 0) GTEST_SKIP() << "needs root, nft";
+  std::thread(services_of_another).join();
 }
 
 TEST(PodNetwork, ServicesLeadToPods) {

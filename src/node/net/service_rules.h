@@ -33,6 +33,7 @@ struct RulesPlace {
   // theirs.
   std::string bridge = {};
   Subnet subnet = {};
+  Subnet not_here = {};  // cluster IPs that are somebody else's to programs of this machine
 };
 
 // A script for `nft -f`, which takes it whole or not at all.

@@ -51,5 +51,42 @@ TEST(ServiceRules, AnAddressThatTwoServicesClaimIsTheFirstOnes) {
   EXPECT_EQ(rules.find("reject"), std::string::npos) << rules;
 }
 
+TEST(ServiceRules, PodsNeitherReachTheLoopbackOfTheMachineNorSpeakForIt) {
+  const std::string rules = service_rules(kPlace, {});
+  for (const char* part : {"iifname \"br\" ip daddr 127.0.0.0/8 drop\n",
+                           "iifname \"br\" ip saddr 127.0.0.0/8 drop\n"}) {
+    EXPECT_NE(rules.find(part), std::string::npos) << part << "\n" << rules;
+  }
+}
+
+// The lines of a chain.
+std::string body(const std::string& rules, const std::string& chain) {
+  const std::size_t begin = rules.find("  chain " + chain + " {\n");
+  return begin == std::string::npos ? "" : rules.substr(begin, rules.find("  }\n", begin) - begin);
+}
+
+TEST(ServiceRules, AddressesThatAreSomebodyElsesOnThisMachineAreOnlyForPods) {
+  const std::uint32_t outer = *parse_ip("192.0.2.9");
+  RulesPlace place = kPlace;
+  const std::vector<ServicePort> ports = {
+      {.ips = {kIp, outer}, .port = 80, .node_port = 30080, .targets = {{kA, 1}}},
+      {.ips = {kIp}, .port = 81, .node_port = 30081}};
+  EXPECT_NE(body(service_rules(place, ports), "from_here").find("jump services\n"),
+            std::string::npos);
+  place.not_here = *parse_subnet("10.96.0.0/16");
+  const std::string rules = service_rules(place, ports);
+  EXPECT_NE(body(rules, "from_here").find("jump services_here\n"), std::string::npos) << rules;
+  EXPECT_NE(body(rules, "refuse_output").find("jump refusals_here\n"), std::string::npos);
+  EXPECT_NE(body(rules, "refuse_prerouting").find("jump refusals\n"), std::string::npos);
+  for (const char* chain : {"services_here", "refusals_here"}) {
+    EXPECT_EQ(body(rules, chain).find("10.96."), std::string::npos) << rules;
+    EXPECT_NE(body(rules, chain).find("tcp . 3008"), std::string::npos) << "node ports stay";
+  }
+  EXPECT_NE(body(rules, "services_here").find("192.0.2.9 . tcp . 80 : goto service0"),
+            std::string::npos);
+  EXPECT_NE(body(rules, "services").find("10.96.0.7 . tcp . 80 : goto service0"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace skiff::node
