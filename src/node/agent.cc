@@ -12,7 +12,6 @@ namespace skiff::node {
 namespace {
 
 constexpr std::chrono::seconds kHeartbeat{10};
-constexpr std::chrono::seconds kResync{30};
 constexpr std::chrono::seconds kRetry{1};
 // Names change in bursts, when a job starts: one rebuild serves many changes. Each looks at every
 // pod, so where there are many the pause grows with what a rebuild takes.
@@ -185,7 +184,7 @@ void Agent::Impl::log(std::string text) const {
 
 void Agent::Impl::begin() {
   heartbeat();
-  post_after(kResync, [](Impl& agent) { agent.resync(); });
+  post_after(options_.resync_every, [](Impl& agent) { agent.resync(); });
   post_after(options_.volumes_every, [](Impl& agent) { agent.check_volumes(); });
   measure();
   poll_all();

@@ -51,6 +51,8 @@ struct AgentOptions {
   // More than cores: most of a start is waiting for the disk and for the pod's own processes.
   int workers = 8;
   Duration volumes_every = std::chrono::seconds(10);  // how often volumes are looked after
+  Duration resync_every = std::chrono::seconds(30);   // how often everything else is
+  Duration services_retry = std::chrono::seconds(10);
   // What an operator should know: failed writes, failed runtime calls. From the agent's thread.
   std::function<void(std::string)> log = {};
 };

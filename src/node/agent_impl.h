@@ -100,6 +100,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
 
   // agent_services.cc
   void services_changed();
+  void services_checked();
   void lead_services();
   void services_led(const Result<void>& done);
 
@@ -173,6 +174,10 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   bool mappings_stale_ = false, names_stale_ = false, adopted_ = false;
   bool services_stale_ = false;             // to be led anew
   bool services_busy_ = false;              // being led
+  bool services_again_ = false;             // to be led even if nothing has changed
+  bool services_failed_ = false;            // and that was told
+  bool services_retry_ = false;             // one attempt is on its way
+  bool services_never_ = false;             // the runtime cannot lead any
   bool services_led_ = false;               // cluster IPs lead somewhere, so names lead to them
   bool services_refused_ = false;           // they lead nowhere: containers are not told of them
   std::vector<ServicePort> services_ = {};  // as they were led last

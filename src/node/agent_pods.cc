@@ -14,7 +14,6 @@ namespace skiff::node {
 namespace {
 
 constexpr std::chrono::seconds kWriteRetry{1};
-constexpr std::chrono::seconds kResyncEvery{30};
 constexpr std::chrono::seconds kRemoveRetry{5};
 // A missing config map or a missing volume is looked for again this often.
 constexpr std::chrono::seconds kObstacleRetry{2};
@@ -144,7 +143,8 @@ void Agent::Impl::resync() {
       agent.visit(key);
     });
   }
-  post_after(kResyncEvery, [](Impl& agent) { agent.resync(); });
+  services_checked();
+  post_after(options_.resync_every, [](Impl& agent) { agent.resync(); });
 }
 
 void Agent::Impl::images_changed() {

@@ -7,7 +7,6 @@ namespace {
 
 // Pods of a deployment become ready one by one; the rules are made once for a handful of them.
 constexpr std::chrono::milliseconds kPause{20};
-constexpr std::chrono::seconds kRetry{10};
 
 // Pods are never led to the machine's loopback.
 ServiceTarget api_target(const ApiAddress& api) {
@@ -19,8 +18,16 @@ ServiceTarget api_target(const ApiAddress& api) {
 }  // namespace
 
 void Agent::Impl::services_changed() {
+  if (services_never_) return;
   if (std::exchange(services_stale_, true)) return;
   post_after(kPause, [](Impl& agent) { agent.lead_services(); });
+}
+
+// Somebody else's `nft flush ruleset` takes our rules with it and tells nobody.
+void Agent::Impl::services_checked() {
+  if (!services_led_) return;  // the next attempt is on its way, or none was asked for
+  services_again_ = true;
+  services_changed();
 }
 
 void Agent::Impl::lead_services() {
@@ -28,10 +35,12 @@ void Agent::Impl::lead_services() {
   services_stale_ = false;
   std::vector<ServicePort> table =
       build_service_table(values(services_mirror_), values(slices_mirror_), api_target(api_));
-  if (services_led_ && table == services_) return;
+  if (services_led_ && table == services_ && !services_again_) return;
+  services_again_ = false;
   services_ = std::move(table);
   services_busy_ = true;
-  jobs_.post([this, ports = services_] {
+  // A thousand pods may wait to be started, and those before them for their services.
+  jobs_.post_urgent([this, ports = services_] {
     const Result<void> done = runtime_.lead_services(ports);
     post([done](Impl& agent) { agent.services_led(done); });
   });
@@ -42,11 +51,17 @@ void Agent::Impl::services_led(const Result<void>& done) {
   const bool before = std::exchange(services_led_, done.has_value());
   services_refused_ = !services_led_;
   if (before != services_led_) names_changed();
+  services_never_ = !done && done.error().code == Code::kNotFound;
+  // Without a network of its own there is none tomorrow either, which the runtime has told: names
+  // lead to pods then.
+  if (services_never_) return;
+  if (!std::exchange(services_failed_, !done) && !done) log(done.error().message);
   if (services_stale_) return lead_services();
-  if (done) return;
-  // Without a network of its own there is none tomorrow either: names lead to pods then.
-  if (before) log(done.error().message);
-  post_after(kRetry, [](Impl& agent) { agent.services_changed(); });
+  if (done || std::exchange(services_retry_, true)) return;
+  post_after(options_.services_retry, [](Impl& agent) {
+    agent.services_retry_ = false;
+    agent.services_changed();
+  });
 }
 
 }  // namespace skiff::node

@@ -165,8 +165,8 @@ class Runtime {
                              int out_fd, int err_fd) = 0;
   // A new TCP socket in the pod's network.
   virtual Result<int> open_socket(std::string_view pod_uid) = 0;
-  // From now on these services, and no others, are reached by their cluster IPs and node ports. An
-  // error where this runtime has no network of its own.
+  // From now on these services, and no others, are reached by their cluster IPs and node ports.
+  // kNotFound where this runtime has no network of its own, now and later.
   virtual Result<void> lead_services(const std::vector<ServicePort>& ports) = 0;
   virtual Result<SandboxRecord> inspect(std::string_view pod_uid) = 0;
   // One answer for each; nothing for what has ended or cannot be measured. Beside any other call.

@@ -54,6 +54,7 @@ Result<NetworkOptions> network_options(const ProcessOptions& options) {
   }
   NetworkOptions network{.bridge = options.bridge, .subnet = *subnet, .gateway = subnet->base + 1};
   network.services = parse_subnet(options.services).value_or(Subnet{});
+  network.egress = options.egress;
   if (!options.gateway.empty()) {
     const auto gateway = parse_ip(options.gateway);
     if (!gateway) return fail(Code::kInvalid, "the gateway is not an IPv4 address");
@@ -172,6 +173,10 @@ void ProcessRuntime::set_up_network() {
   network_ = *network;
   pool_.emplace(network->subnet);
   pool_->hold(format_ip(network->gateway));
+  if (services_elsewhere(*network)) {
+    tell(fmt::format("cluster IPs are for pods only: {} is routed elsewhere on this machine",
+                     format_subnet(network->services)));
+  }
   if (!options_.egress) return;
   if (const auto out = ensure_egress(*network); !out) tell(out.error().message);
 }
@@ -319,7 +324,7 @@ Result<int> ProcessRuntime::attach(std::string_view pod_uid, std::string_view co
 
 Result<void> ProcessRuntime::lead_services(const std::vector<ServicePort>& ports) {
   if (!network_) {
-    return fail(Code::kServiceUnavailable, "pods have no network of their own here");
+    return fail(Code::kNotFound, "pods have no network of their own here");
   }
   const std::lock_guard lock(services_mutex_);
   return node::lead_services(*network_, ports);
