@@ -108,6 +108,7 @@ void stop_pods(node::Runtime& runtime, const env::Clock& clock,
 Result<void> clean_up(const std::string& data) {
   if (needs_sweep(data)) return sweep(data);
   SKIFF_ASSIGN(const DataFolder folder, DataFolder::open(data));
+  node::end_rootless_rest(folder.path());
   return clean_up_in(folder);
 }
 

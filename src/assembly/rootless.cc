@@ -62,12 +62,13 @@ Result<void> move_inside(const DataFolder& folder, const cli::UpOptions& options
     return {};
   }
   outside.entered = true;
-  log_line(fmt::format(
-      "not root: pods have a network of their own in a user namespace, the outside by {}{}",
-      story->program,
-      story->many_users
-          ? ""
-          : "; all users in pods are you (/etc/subuid and newuidmap give no others)"));
+  log_line(
+      fmt::format("not root: pods have a network of their own in a user namespace, {}{}",
+                  story->problem.empty() ? "the outside by " + story->program
+                                         : "but do not reach the outside: " + story->problem,
+                  story->many_users
+                      ? ""
+                      : "; all users in pods are you (/etc/subuid and newuidmap give no others)"));
   return {};
 }
 
@@ -97,7 +98,7 @@ int sweep_main(int argc, char** argv) {
     }
     if (argc != 3) return fail(Code::kBadRequest, "usage: skiff sweep DATA");
     SKIFF_ASSIGN(const DataFolder folder, DataFolder::open(argv[2]));
-    SKIFF_TRY(node::enter_rootless({.folder = folder.path(), .skiff_binary = own_binary()}));
+    SKIFF_TRY(node::enter_held(folder.path()));
     SKIFF_TRY(clean_up_in(folder));
     node::end_rootless(folder.path());
     return {};

@@ -41,10 +41,17 @@ std::optional<std::string> start_time(pid_t pid) {
 
 bool alive(const ProcessMark& process) { return start_time(process.pid) == process.started; }
 
-std::optional<RootlessRecord> read_record(const std::string& folder) {
+// Of this run of the machine, whoever of it lives.
+std::optional<RootlessRecord> read_any_record(const std::string& folder) {
   const auto text = read_file(folder + "/" + kRecord);
   auto record = text ? parse_record(*text) : std::nullopt;
-  if (record && (record->boot != boot_id() || !alive(record->holder))) return {};
+  if (record && record->boot != boot_id()) return {};
+  return record;
+}
+
+std::optional<RootlessRecord> read_record(const std::string& folder) {
+  auto record = read_any_record(folder);
+  if (record && !alive(record->holder)) return {};
   return record;
 }
 
@@ -315,20 +322,41 @@ Result<RootlessRecord> make(const RootlessOptions& options) {
   return record;
 }
 
+Result<void> restart_network(RootlessRecord& record, const std::string& folder) {
+  SKIFF_TRY(start_network(record, folder));
+  const auto kept = replace_file(folder, kRecord, to_text(record));
+  if (!kept) end(record.network);
+  return kept;
+}
+
 }  // namespace
 
 Result<RootlessStory> enter_rootless(const RootlessOptions& options) {
   std::optional<RootlessRecord> record = read_record(options.folder);
+  RootlessStory story;
   if (!record) {
+    end_rootless_rest(options.folder);
     SKIFF_ASSIGN(record, make(options));
   } else if (!alive(record->network)) {
-    SKIFF_TRY(start_network(*record, options.folder));
-    SKIFF_TRY(replace_file(options.folder, kRecord, to_text(*record)));
+    // Pods may be inside: they are not left alone for want of a way out.
+    if (const auto mended = restart_network(*record, options.folder); !mended) {
+      story.problem = mended.error().message;
+    }
   }
   SKIFF_TRY(join(record->holder.pid));
-  SKIFF_TRY(lead_names(*record, options.folder));
+  if (story.problem.empty()) {
+    SKIFF_TRY(lead_names(*record, options.folder));
+    story.program = record->program;
+  }
   SKIFF_TRY(bring_up_loopback());
-  return RootlessStory{.program = record->program, .many_users = !own_user_map().single};
+  story.many_users = !own_user_map().single;
+  return story;
+}
+
+Result<void> enter_held(const std::string& folder) {
+  const auto record = read_record(folder);
+  if (!record) return fail(Code::kNotFound, "nobody holds the user namespace of " + folder);
+  return join(record->holder.pid);
 }
 
 Result<void> enter_for_files(const std::string& folder) {
@@ -339,10 +367,17 @@ Result<void> enter_for_files(const std::string& folder) {
 bool rootless_lives(const std::string& folder) { return read_record(folder).has_value(); }
 
 void end_rootless(const std::string& folder) {
-  const auto record = read_record(folder);
+  const auto record = read_any_record(folder);
   if (!record) return;
   end(record->network);
   end(record->holder);
+  ::unlink((folder + "/" + kRecord).c_str());
+}
+
+void end_rootless_rest(const std::string& folder) {
+  const auto record = read_any_record(folder);
+  if (!record || alive(record->holder)) return;
+  end(record->network);
   ::unlink((folder + "/" + kRecord).c_str());
 }
 
