@@ -15,8 +15,17 @@ bool over(const json::value& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
+// A pod from before the server gave every pod its tolerations of a lost node has them all the same.
+constexpr Duration kUsual = std::chrono::seconds(300);
+
+bool tells_of_loss(const json::value& taint) {
+  const std::string_view key = json::get_string(taint, {"key"});
+  return key == "node.kubernetes.io/not-ready" || key == "node.kubernetes.io/unreachable";
+}
+
+// Not when the taint says it was added: nobody knows how the node fared while this process stood
+// still.
 Time since(const World& world, const json::value& node, const json::value& taint, Time now) {
-  if (const auto told = api::time_at(taint, {"timeAdded"})) return *told;
   const auto seen = world.tainted.find(taint_key(node, taint));
   return seen == world.tainted.end() ? now : seen->second;
 }
@@ -29,12 +38,14 @@ std::optional<Time> deadline(const World& world, const json::value& node, const 
   for (const json::value& taint : json::get_array(node, {"spec", "taints"})) {
     if (json::get_string(taint, {"effect"}) != "NoExecute") continue;
     const auto tolerations = api::tolerations_of(pod, taint);
-    if (tolerations.empty()) by(now);
+    const bool lost = tells_of_loss(taint);
+    if (tolerations.empty()) by(lost ? since(world, node, taint, now) + kUsual : now);
     for (const json::value* toleration : tolerations) {
       const auto seconds = json::get_int(*toleration, {"tolerationSeconds"});
       if (!seconds) continue;
       const auto wait = std::chrono::seconds(std::max<std::int64_t>(0, *seconds));
-      by(since(world, node, taint, now) + wait);
+      const Time at = since(world, node, taint, now) + wait;
+      by(lost ? std::max(at, world.awake + kGrace) : at);  // first it may say that it is back
     }
   }
   return out;
@@ -57,15 +68,15 @@ control::Batch eviction(const Object& pod, Time now) {
   return batch;
 }
 
-// Nobody knows whether it still serves: it gets no more requests. A node that says otherwise later
-// than it was lost is on its way back.
+// Nobody knows whether it still serves: it gets no more requests. A node that says otherwise after
+// it was lost is on its way back.
 void call_unready(const Object& pod, const json::object& lost, Time now,
                   control::GlobalPlan& plan) {
   if (!api::condition_true(*pod, "Ready")) return;
   const auto said =
       api::time_at(json::value(*api::condition(*pod, "Ready")), {"lastTransitionTime"});
   const auto since = api::time_at(json::value(lost), {"lastTransitionTime"});
-  if (said && since && *said > *since) return;
+  if (said && since && *said >= *since) return;
   control::Batch batch;
   json::object unready{{"type", "Ready"}, {"status", "False"}};
   batch.writes.push_back(patch(

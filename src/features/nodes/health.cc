@@ -7,8 +7,6 @@
 namespace skiff::nodes {
 namespace {
 
-// How often silence is looked for; also how a standstill of this process is noticed.
-constexpr Duration kPeriod = std::chrono::seconds(10);
 constexpr std::array<std::string_view, 4> kTold = {"Ready", "MemoryPressure", "DiskPressure",
                                                    "PIDPressure"};
 
@@ -86,7 +84,6 @@ json::array taints_of(const json::value& node, Time now) {
 
 void watch_health(const World& world, Time now, control::GlobalPlan& plan) {
   for (const auto& [name, node] : world.nodes) {
-    again_in(plan, kPeriod);
     const auto heard = world.heard.find(name);
     const bool silent = heard != world.heard.end() && now - heard->second >= kGrace;
     json::value next = silent ? without_news(*node, now) : *node;

@@ -62,6 +62,7 @@ json::array with_condition(const json::value& object, json::object condition, Ti
 
 control::GlobalPlan plan_nodes(const World& world, Time now) {
   control::GlobalPlan plan;
+  if (!world.nodes.empty() || !world.missing.empty()) again_in(plan, kPeriod);
   watch_health(world, now, plan);
   evict(world, now, plan);
   collect_pods(world, now, plan);

@@ -10,6 +10,8 @@ namespace skiff::nodes {
 
 // A node that was silent for so long is taken for lost; its lease is renewed every ten seconds.
 inline constexpr Duration kGrace = std::chrono::seconds(40);
+// How often the world is looked at; also how a standstill of this process is noticed.
+inline constexpr Duration kPeriod = std::chrono::seconds(10);
 // So many pods that have ended are kept.
 inline constexpr std::size_t kEndedPods = 12'500;
 

@@ -14,6 +14,12 @@ namespace {
 
 using std::chrono::seconds;
 
+json::array unreachable_since(std::string_view when) {
+  return {json::object{{"key", "node.kubernetes.io/unreachable"},
+                       {"effect", "NoExecute"},
+                       {"timeAdded", json::string(when)}}};
+}
+
 json::value ready_condition(std::string_view status = "True") {
   return json::object{{"type", "Ready"}, {"status", json::string(status)}};
 }
@@ -75,6 +81,22 @@ struct Nodes : ::testing::Test {
       settle();
     }
   }
+  // As another process has left it in the store.
+  void lose_node(std::string_view when) {
+    json::value unknown = ready_condition("Unknown");
+    unknown.as_object()["lastTransitionTime"] = json::string(when);
+    const auto told = server.write({.verb = client::Verb::kMergePatch,
+                                    .resource = node_resource(),
+                                    .name = "n",
+                                    .subresource = "status",
+                                    .body = {{"status", {{"conditions", json::array{unknown}}}}}});
+    ASSERT_TRUE(told.has_value()) << told.error().message;
+    const auto tainted = server.write({.verb = client::Verb::kMergePatch,
+                                       .resource = node_resource(),
+                                       .name = "n",
+                                       .body = {{"spec", {{"taints", unreachable_since(when)}}}}});
+    ASSERT_TRUE(tainted.has_value()) << tainted.error().message;
+  }
   json::value node() { return *server.get(node_resource(), "", "n"); }
   json::value pod(std::string_view name) {
     auto found = server.get(pod_resource(), "team", name);
@@ -135,6 +157,14 @@ TEST_F(Nodes, are_not_blamed_for_the_time_that_nobody_looked) {
   EXPECT_EQ(condition("Ready"), "Unknown");
 }
 
+TEST_F(Nodes, are_not_blamed_for_a_short_standstill_either) {
+  beat();
+  pass(11, false);
+  clock.advance(seconds(34));
+  settle();
+  EXPECT_EQ(condition("Ready"), "True");
+}
+
 TEST_F(Nodes, that_are_cordoned_or_under_pressure_are_tainted_and_keep_taints_of_others) {
   change(node_resource(), "n",
          {{"spec",
@@ -184,6 +214,70 @@ TEST_F(Nodes, that_speak_of_a_pod_after_they_were_lost_are_believed) {
   EXPECT_TRUE(api::condition_true(pod("p"), "Ready"));
 }
 
+TEST_F(Nodes, that_speak_in_the_second_of_their_loss_are_believed) {
+  make_pod("p", "n", {tolerates("node.kubernetes.io/unreachable")});
+  beat();
+  pass(55, false);
+  ASSERT_FALSE(api::condition_true(pod("p"), "Ready"));
+  json::value again = ready_condition();
+  again.as_object()["lastTransitionTime"] = json::string(condition("Ready", "lastTransitionTime"));
+  change(pod_resource(), "p", {{"status", {{"conditions", json::array{again}}}}}, "team", "status");
+  EXPECT_TRUE(api::condition_true(pod("p"), "Ready"));
+}
+
+TEST_F(Nodes, that_were_lost_before_a_long_standstill_have_time_to_speak_again) {
+  make_pod("at_once", "n", {tolerates("node.kubernetes.io/unreachable", 0)});
+  make_pod("later", "n", {tolerates("node.kubernetes.io/unreachable", 300)});
+  lose_node("2020-01-01T00:00:00Z");
+  settle();
+  EXPECT_FALSE(api::deleting(pod("later"))) << "the taint is new to this process";
+  clock.advance(std::chrono::hours(8));
+  settle();
+  EXPECT_FALSE(api::deleting(pod("at_once")));
+  EXPECT_FALSE(api::deleting(pod("later")));
+  pass(30, false);
+  EXPECT_FALSE(api::deleting(pod("at_once"))) << "its agent may still wake up";
+  pass(20, false);
+  EXPECT_TRUE(api::deleting(pod("at_once")));
+  EXPECT_FALSE(api::deleting(pod("later")));
+  pass(260, false);
+  EXPECT_TRUE(api::deleting(pod("later")));
+}
+
+TEST_F(Nodes, that_were_lost_before_a_start_have_time_to_speak_again) {
+  make_pod("p", "n", {tolerates("node.kubernetes.io/unreachable", 300)});
+  make_pod("at_once", "n", {tolerates("node.kubernetes.io/unreachable", 0)});
+  Books books;
+  json::value lost = node();
+  json::set(lost, {"spec", "taints"}, unreachable_since("2020-01-01T00:00:00Z"));
+  books.changed(0, nullptr, std::make_shared<const json::value>(lost));
+  for (const char* name : {"p", "at_once"}) {
+    books.changed(2, nullptr, std::make_shared<const json::value>(pod(name)));
+  }
+  control::GlobalPlan plan;
+  evict(books.look(clock.now()), clock.now(), plan);
+  EXPECT_TRUE(plan.batches.empty());
+  for (int i = 0; i < 5; ++i) {
+    clock.advance(seconds(10));
+    plan = {};
+    evict(books.look(clock.now()), clock.now(), plan);
+  }
+  ASSERT_EQ(plan.batches.size(), 1U) << "nobody came back";
+  EXPECT_EQ(plan.batches[0].writes[0].name, "at_once");
+}
+
+TEST_F(Nodes, that_are_lost_keep_pods_that_tolerate_nothing_for_the_usual_time) {
+  make_pod("old");
+  beat();
+  pass(51, false);
+  ASSERT_EQ(taints(), kUnreachable);
+  EXPECT_FALSE(api::deleting(pod("old")));
+  pass(280, false);
+  EXPECT_FALSE(api::deleting(pod("old")));
+  pass(20, false);
+  EXPECT_TRUE(api::deleting(pod("old")));
+}
+
 TEST_F(Nodes, that_come_back_in_time_keep_their_pods) {
   make_pod("p", "n", {tolerates("node.kubernetes.io/unreachable", 30)});
   beat();
@@ -217,6 +311,30 @@ TEST_F(Nodes, that_are_gone_leave_no_pods_behind) {
   pass(6, true);
   EXPECT_FALSE(pod("p").is_object());
   EXPECT_TRUE(pod("q").is_object());
+}
+
+TEST_F(Nodes, that_are_missing_after_a_standstill_have_time_to_appear) {
+  make_pod("p", "gone");
+  pass(10, true);
+  clock.advance(std::chrono::hours(8));
+  settle();
+  EXPECT_TRUE(pod("p").is_object());
+  pass(35, true);
+  EXPECT_TRUE(pod("p").is_object());
+  pass(6, true);
+  EXPECT_FALSE(pod("p").is_object());
+}
+
+TEST_F(Nodes, that_are_gone_to_the_last_leave_no_pods_behind) {
+  make_pod("p");
+  ASSERT_TRUE(
+      server.write({.verb = client::Verb::kDelete, .resource = node_resource(), .name = "n"}));
+  settle();
+  for (int i = 0; i < 60 && pod("p").is_object(); ++i) {
+    clock.advance(runtime.pump());
+    settle();
+  }
+  EXPECT_FALSE(pod("p").is_object());
 }
 
 TEST(EndedPods, beyond_so_many_go_the_oldest_first) {

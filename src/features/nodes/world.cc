@@ -76,9 +76,7 @@ void Books::pod_changed(const Object& before, const Object& after) {
   if (ended(*after)) world_.ended.insert(name_of(*after));
 }
 
-void Books::date_heartbeats(Time now) {
-  // Who did not look cannot tell who was silent: after a standstill everybody gets time again.
-  const bool slept = now - last_look_ > kGrace;
+void Books::date_heartbeats(Time now, bool slept) {
   std::set<std::string> there;
   for (const auto& [name, node] : world_.nodes) {
     there.insert(name);
@@ -98,7 +96,14 @@ void Books::date_heartbeats(Time now) {
 }
 
 const World& Books::look(Time now) {
-  date_heartbeats(now);
+  // Who did not look cannot tell who was silent: after a standstill everybody gets time again.
+  const bool slept = !last_look_ || now - *last_look_ > 2 * kPeriod;
+  if (slept) {
+    world_.awake = now;
+    world_.missing.clear();
+    world_.tainted.clear();
+  }
+  date_heartbeats(now, slept);
   std::set<std::string> missing;
   for (const auto& [node, pods] : world_.pods) {
     if (!node.empty() && !world_.nodes.contains(node)) missing.insert(node);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@ using PodName = std::pair<std::string, std::string>;  // namespace, name
 using Pods = std::map<PodName, Object>;
 
 struct World {
+  Time awake = {};  // since when this process looks on without a standstill
   std::map<std::string, Object, std::less<>> nodes = {};
   std::map<std::string, Pods, std::less<>> pods = {};  // by node; under "" those without one
   std::set<PodName> ended = {};
@@ -28,7 +30,7 @@ struct World {
   std::map<std::string, Time, std::less<>> heard = {};
   // By name of a node that pods are bound to: since when it is missing.
   std::map<std::string, Time, std::less<>> missing = {};
-  // By node, taint and effect: since when, for a taint that does not tell.
+  // By node, taint and effect: since when, as seen from here.
   std::map<std::string, Time, std::less<>> tainted = {};
 };
 std::string taint_key(const json::value& node, const json::value& taint);
@@ -43,12 +45,12 @@ class Books {
 
  private:
   void pod_changed(const Object& before, const Object& after);
-  void date_heartbeats(Time now);
+  void date_heartbeats(Time now, bool slept);
 
   World world_ = {};
   std::map<std::string, Object, std::less<>> leases_ = {};
   std::map<std::string, std::string, std::less<>> beats_ = {};  // by node: what was last heard
-  Time last_look_ = {};
+  std::optional<Time> last_look_ = {};
 };
 
 }  // namespace skiff::nodes
