@@ -44,7 +44,14 @@ class DaemonPlan {
         template_(daemon_template(set_)) {}
 
   control::Plan make(const std::vector<Object>& pods) {
-    for (const Object& pod : pods) by_node_[target_node(*pod)].push_back(pod);
+    for (const Object& pod : pods) {
+      in_use_.insert(fmt::format("{}-{}", api::name(set_), api::label(*pod, kHash)));
+      // What has ended and goes is kept by a finalizer at most: it stands in nobody's way. What has
+      // no node is nobody's daemon.
+      std::string node = target_node(*pod);
+      if (node.empty() || (ended(*pod) && api::deleting(*pod))) continue;
+      by_node_[std::move(node)].push_back(pod);
+    }
     for (auto& [node, list] : by_node_) {
       std::ranges::sort(list, {}, [](const Object& pod) {
         return std::tuple(json::get_string(*pod, {"spec", "nodeName"}).empty(),
@@ -287,13 +294,8 @@ class DaemonPlan {
   }
 
   void truncate() {
-    std::set<std::string, std::less<>> live{revisions_.update()};
-    for (const auto& [node, pods] : by_node_) {
-      for (const Object& pod : pods) {
-        live.insert(fmt::format("{}-{}", api::name(set_), api::label(*pod, kHash)));
-      }
-    }
-    revisions_.truncate(live, plan_);
+    in_use_.insert(revisions_.update());
+    revisions_.truncate(in_use_, plan_);
   }
 
   void tell() {
@@ -336,6 +338,7 @@ class DaemonPlan {
   const Revisions revisions_;
   const json::value template_;
   std::map<std::string, std::vector<Object>> by_node_ = {};
+  std::set<std::string, std::less<>> in_use_ = {};  // revisions
   std::map<std::string, Welcome> welcome_ = {};
   std::vector<std::string> missing_ = {};  // nodes
   std::vector<std::string> created_ = {};  // pods

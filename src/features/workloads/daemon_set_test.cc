@@ -250,6 +250,42 @@ TEST_F(DaemonSets, forget_revisions_beyond_the_limit) {
   EXPECT_EQ(cluster.of(revision_resource()).size(), 2U);
 }
 
+TEST_F(DaemonSets, leave_a_pod_alone_that_has_no_node) {
+  json::value set = daemon_set();
+  json::set(set, {"spec", "revisionHistoryLimit"}, 0);
+  make(std::move(set), 1);
+  json::value stray = testing::pod_template();
+  json::set(stray, {"metadata", "name"}, "stray");
+  json::set(stray, {"metadata", "labels", "controller-revision-hash"},
+            json::string(api::label(*cluster.pods()[0], "controller-revision-hash")));
+  testing::create(cluster.client(), pod_resource(), std::move(stray));
+  cluster.settle();
+  const json::value adopted = cluster.get(pod_resource(), "stray");
+  ASSERT_TRUE(adopted.is_object());
+  EXPECT_TRUE(api::controlled_by(adopted, api::uid(object())));
+  cluster.start_pods();
+  change(image("web:2"));
+  cluster.start_pods();
+  EXPECT_EQ(places(), (Strings{"", "n0"}));
+  EXPECT_EQ(count("updatedNumberScheduled"), 1) << "it holds up no rollout";
+  EXPECT_EQ(cluster.of(revision_resource()).size(), 2U) << "its revision is in use";
+}
+
+TEST_F(DaemonSets, replace_a_pod_that_has_ended_and_is_kept_by_a_finalizer_only) {
+  make(daemon_set(), 1);
+  cluster.start_pods();
+  const std::string name(api::name(*cluster.pods()[0]));
+  cluster.patch(pod_resource(), name, {{"metadata", {{"finalizers", json::array{"a.b/c"}}}}});
+  testing::remove(cluster.client(), pod_resource(), name);
+  cluster.settle();
+  EXPECT_EQ(cluster.pods().size(), 1U) << "it still runs";
+  cluster.end_pod(name, 0);
+  EXPECT_EQ(places(), (Strings{"n0", "n0"}));
+  cluster.start_pods();
+  EXPECT_EQ(count("currentNumberScheduled"), 1);
+  EXPECT_EQ(count("numberAvailable"), 1) << "the new one counts";
+}
+
 TEST_F(DaemonSets, tell_of_pods_that_may_not_be_made) {
   cluster.server().refuse = [](const client::Write& write) -> std::optional<Error> {
     if (write.verb != client::Verb::kCreate || write.resource.kind != "Pod") return std::nullopt;
