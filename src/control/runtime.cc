@@ -25,6 +25,11 @@ Duration backoff(unsigned failures, Duration max) {
   return std::min(max, kBackoffMin * (std::int64_t{1} << std::min(failures, 20U)));
 }
 
+Duration wait_after(unsigned failures, const Error& error) {
+  return std::max<Duration>(backoff(failures, kBackoffMax),
+                            std::chrono::seconds(error.retry_after_s.value_or(0)));
+}
+
 // The write may have taken effect all the same.
 bool ambiguous(Code code) {
   return code == Code::kTimeout || code == Code::kServiceUnavailable || code == Code::kInternal;
@@ -361,7 +366,7 @@ void Runtime::plan_global(std::size_t index, Item& item) {
     return entry.second.until + kBackoffMax < started;  // nobody plans it any more
   });
   if (plan.batches.empty()) item.failures = 0;
-  item.failed = false;
+  item.failed.reset();
   // Counted before the first answer can come, so that the first does not look like the last.
   item.in_flight = static_cast<unsigned>(plan.batches.size());
   for (Batch& batch : plan.batches) {
@@ -421,11 +426,11 @@ void Runtime::batch_answered(std::size_t index, const Batch& batch, const Answer
   Item& item = member.items[{}];
   --item.in_flight;
   expect(item, batch.writes, answers);
-  if (const Error* error = failure(answers); error != nullptr && refuses(error->code)) {
-    hold(index, item, batch, *error);
-  } else if (error != nullptr) {
-    item.failed = true;
-    failed(index, {}, item, *error);
+  if (const Error* error = failure(answers)) {
+    // One that fails again has a back-off of its own. Only new failures, be they ever so many, are
+    // one failure of the plan: a plan whose batches are never the same must rest as well.
+    const unsigned times = hold(index, item, batch, *error);
+    if (times == 1 && !refuses(error->code)) item.failed = *error;
   } else {
     item.held.erase(title(batch));
     for (const auto& [object, note] : batch.notes) {
@@ -433,16 +438,22 @@ void Runtime::batch_answered(std::size_t index, const Batch& batch, const Answer
     }
   }
   if (item.in_flight > 0) return;
-  if (!item.failed) item.failures = 0;
+  if (item.failed) {
+    failed(index, {}, item, *item.failed);
+  } else {
+    item.failures = 0;
+  }
   settle(index, {}, item);
 }
 
-void Runtime::hold(std::size_t index, Item& item, const Batch& batch, const Error& error) {
+unsigned Runtime::hold(std::size_t index, Item& item, const Batch& batch, const Error& error) {
   Item::Held& held = item.held[title(batch)];
-  held.until = clock_.elapsed() + backoff(held.failures++, kBackoffMax);
+  held.until = clock_.elapsed() + wait_after(held.failures++, error);
   options_.log(fmt::format("{}: {}: {} (attempt {})", members_[index]->global->name, title(batch),
                            error.message, held.failures));
+  doubt(*members_[index], error);
   mark(index, {}, held.until);
+  return held.failures;
 }
 
 void Runtime::settle(std::size_t index, const Key& key, Item& item) {
@@ -458,21 +469,26 @@ void Runtime::settle(std::size_t index, const Key& key, Item& item) {
 void Runtime::failed(std::size_t index, const Key& key, Item& item, const Error& error) {
   const Member& member = *members_[index];
   const Duration now = clock_.elapsed();
-  const Duration wait = std::max<Duration>(backoff(item.failures++, kBackoffMax),
-                                           std::chrono::seconds(error.retry_after_s.value_or(0)));
+  const Duration wait = wait_after(item.failures++, error);
   options_.log(fmt::format("{}: {}/{}: {} (attempt {})",
                            member.keyed ? member.keyed->name : member.global->name, key.ns,
                            key.name, error.message, item.failures));
-  // Nobody tells us which revision to wait for, so only a fresh list shows what was done: planning
-  // from what is cached could give away the same room twice.
-  if (ambiguous(error.code)) {
-    for (const std::string& resource : member.resources) feeds_.at(resource).cache->distrust();
-  }
+  doubt(member, error);
   // Whoever changed the object causes an event that marks this key; the timer is for the case that
   // the event came first. A key that keeps losing backs off like any other.
   constexpr unsigned kPatience = 5;
-  if (!outdated(error.code) || item.failures > kPatience) item.not_before = now + wait;
+  if (!outdated(error.code) || item.failures > kPatience) {
+    item.not_before = now + wait;
+    cancel(index, key, item);  // a timer from before would not know of it
+  }
   mark(index, key, now + wait);
+}
+
+void Runtime::doubt(const Member& member, const Error& error) {
+  // Nobody tells us which revision to wait for, so only a fresh list shows what was done: planning
+  // from what is cached could give away the same room twice.
+  if (!ambiguous(error.code)) return;
+  for (const std::string& resource : member.resources) feeds_.at(resource).cache->distrust();
 }
 
 void Runtime::report_foreign_child(const Member& member, const Observed& observed,

@@ -65,9 +65,10 @@ class Runtime {
     Duration blocked_until = {};
     Duration not_before = {};
     unsigned failures = 0;
-    bool failed = false;          // a batch of the plan under way
+    // By a batch of the plan under way that has not failed before.
+    std::optional<Error> failed = {};
     std::vector<Note> told = {};  // by the last plan that changed nothing
-    // Of a global one: batches that the server will not have, tried again when their time comes.
+    // Of a global one: batches that failed, tried again when their time comes.
     // They hold up no other.
     struct Held {
       Duration until = {};
@@ -116,10 +117,12 @@ class Runtime {
                 const std::vector<client::Write>& writes, const std::vector<Note>& notes,
                 const Answers& answers);
   void batch_answered(std::size_t member, const Batch& batch, const Answers& answers);
-  void hold(std::size_t member, Item& item, const Batch& batch, const Error& error);
+  // How often it has failed by now.
+  unsigned hold(std::size_t member, Item& item, const Batch& batch, const Error& error);
   void expect(Item& item, const std::vector<client::Write>& writes, const Answers& answers);
   void settle(std::size_t member, const Key& key, Item& item);
   void failed(std::size_t member, const Key& key, Item& item, const Error& error);
+  void doubt(const Member& member, const Error& error);
   void hear_refusal(std::size_t member, const Key& key, Item& item, Refusal refusal);
   void submit(std::size_t member, const Key& key, Item& item, Observed observed, Plan plan);
   void report_foreign_child(const Member& member, const Observed& observed,

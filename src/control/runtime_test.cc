@@ -430,5 +430,73 @@ TEST_F(Makers, ask_for_what_is_refused_less_and_less_often) {
   EXPECT_LT(asked, 20) << "in a minute";
 }
 
+TEST_F(Makers, are_not_held_up_by_a_batch_that_fails) {
+  server.refuse = [](const client::Write& write) -> std::optional<Error> {
+    if (write.resource.kind != "Pod" || api::name(write.body) != "refused") return std::nullopt;
+    return Error{.code = Code::kInternal, .message = "broken"};
+  };
+  for (int i = 0; i < 50; ++i) clock.advance(runtime.pump());  // it backs off for long by now
+  pump();
+  clock.advance(std::chrono::milliseconds(10));
+  wanted.insert("b");
+  ASSERT_TRUE(server.write(
+      {.resource = kPods, .ns = "ns", .body = json::object{{"metadata", {{"name", "wake"}}}}}));
+  pump();
+  EXPECT_TRUE(there.contains("b"));
+  EXPECT_FALSE(there.contains("refused"));
+}
+
+TEST_F(Makers, soon_try_again_however_many_batches_failed_together) {
+  bool broken = true;
+  server.refuse = [&](const client::Write& write) -> std::optional<Error> {
+    if (!broken || write.resource.kind != "Pod") return std::nullopt;
+    return Error{.code = Code::kServiceUnavailable, .message = "busy"};
+  };
+  for (int i = 0; i < 30; ++i) wanted.insert(fmt::format("p{}", i));
+  for (int i = 0; i < 3; ++i) {
+    pump();
+    clock.advance(std::chrono::milliseconds(10));
+  }
+  broken = false;
+  for (int i = 0; i < 10; ++i) {
+    clock.advance(std::chrono::milliseconds(10));
+    pump();
+  }
+  EXPECT_EQ(there.size(), wanted.size());
+}
+
+TEST_F(Makers, that_think_of_another_name_each_time_back_off_too) {
+  int asked = 0;
+  server.refuse = [&](const client::Write& write) -> std::optional<Error> {
+    if (write.resource.kind != "Pod") return std::nullopt;
+    wanted = {fmt::format("p{}", ++asked)};
+    return Error{.code = Code::kInternal, .message = "broken"};
+  };
+  for (int i = 0; i < 600; ++i) {
+    clock.advance(std::chrono::milliseconds(100));
+    pump();
+  }
+  EXPECT_GT(asked, 5);
+  EXPECT_LT(asked, 20) << "in a minute";
+}
+
+TEST_F(Makers, wait_as_long_as_the_server_asks_for) {
+  int asked = 0;
+  server.refuse = [&](const client::Write& write) -> std::optional<Error> {
+    if (write.resource.kind != "Pod" || api::name(write.body) != "refused") return std::nullopt;
+    ++asked;
+    return Error{.code = Code::kTooManyRequests, .message = "slowly", .retry_after_s = 30};
+  };
+  for (int i = 0; i < 29; ++i) {
+    pump();
+    clock.advance(std::chrono::seconds(1));
+  }
+  pump();
+  EXPECT_EQ(asked, 1);
+  clock.advance(std::chrono::seconds(2));
+  pump();
+  EXPECT_EQ(asked, 2);
+}
+
 }  // namespace
 }  // namespace skiff::control
