@@ -74,6 +74,8 @@ struct Related {
   std::function<std::vector<std::string>(const json::value& root)> wants = {};
   std::function<std::vector<std::string>(const json::value& object)> has = {};
   bool writes = false;  // it makes and changes them too, beside others who may
+  // Where set: a change between two that are alike (a heartbeat) is no reason to plan.
+  std::function<bool(const json::value& before, const json::value& after)> alike = {};
 };
 
 struct Controller {

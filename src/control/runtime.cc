@@ -210,6 +210,8 @@ void Runtime::deliver_to_watchers(const Subscriber& subscriber, const Change& ch
   Member& member = *members_[subscriber.member];
   Join& join = member.joins[subscriber.which - member.keyed->owned.size() - 1];
   join.object_changed(change.before, change.after);
+  const auto& alike = member.keyed->seen[subscriber.which - member.keyed->owned.size() - 1].alike;
+  if (alike && change.before && change.after && alike(*change.before, *change.after)) return;
   for (const Object& object : {change.before, change.after}) {
     if (object == nullptr) continue;
     for (const Key& key : join.roots_of(*object)) mark(subscriber.member, key, clock_.elapsed());

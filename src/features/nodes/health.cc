@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "api/meta.h"
@@ -15,6 +17,11 @@ std::string_view status_of(const json::value& node, std::string_view type) {
   const json::value* status = condition == nullptr ? nullptr : condition->if_contains("status");
   return status != nullptr && status->is_string() ? json::view(status->get_string())
                                                   : std::string_view();
+}
+
+bool known(const json::value& node) {
+  return std::ranges::any_of(
+      kTold, [&](std::string_view type) { return status_of(node, type) != "Unknown"; });
 }
 
 // A silent node: nothing is known of it any more.
@@ -86,18 +93,20 @@ void watch_health(const World& world, Time now, control::GlobalPlan& plan) {
   for (const auto& [name, node] : world.nodes) {
     const auto heard = world.heard.find(name);
     const bool silent = heard != world.heard.end() && now - heard->second >= kGrace;
-    json::value next = silent ? without_news(*node, now) : *node;
+    // Most are as they were: those are not copied.
+    const bool lost = silent && known(*node);
+    const Object next = lost ? std::make_shared<const json::value>(without_news(*node, now)) : node;
     control::Batch batch;
-    if (next != *node) {
+    if (lost) {
       batch.writes.push_back(
           patch(node_resource(), *node,
-                {{"status", {{"conditions", json::get_array(next, {"status", "conditions"})}}}},
+                {{"status", {{"conditions", json::get_array(*next, {"status", "conditions"})}}}},
                 "status"));
       batch.notes.push_back({.object = node,
                              .note = {.reason = "NodeNotReady",
                                       .message = "Node " + name + " status is now: NodeNotReady"}});
     }
-    json::array taints = taints_of(next, now);
+    json::array taints = taints_of(*next, now);
     if (taints != json::get_array(*node, {"spec", "taints"})) {
       json::value body = taints.empty() ? json::value(nullptr) : json::value(std::move(taints));
       client::Write write =

@@ -81,4 +81,15 @@ Welcome welcome(const json::value& daemon_template, const json::value& node) {
   return {.runs = stays && api::tolerates_all(daemon_template, node, "NoSchedule"), .stays = stays};
 }
 
+bool alike_to_daemons(const json::value& before, const json::value& after) {
+  const auto same = [&](std::string_view part, std::string_view field) {
+    const json::value* was = json::find(before, {part, field});
+    const json::value* is = json::find(after, {part, field});
+    return was == nullptr || is == nullptr ? was == is : *was == *is;
+  };
+  return same("metadata", "uid") && same("metadata", "labels") &&
+         same("metadata", "deletionTimestamp") && same("spec", "taints") &&
+         same("spec", "unschedulable");
+}
+
 }  // namespace skiff::workloads

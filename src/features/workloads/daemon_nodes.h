@@ -24,5 +24,7 @@ struct Welcome {
   bool stays = false;  // one that is there may stay
 };
 Welcome welcome(const json::value& daemon_template, const json::value& node);
+// Whether a node that became the other is as welcome as before, whoever asks.
+bool alike_to_daemons(const json::value& before, const json::value& after);
 
 }  // namespace skiff::workloads

@@ -369,14 +369,15 @@ control::Plan plan_daemon_set(const control::Observed& observed, Time now) {
 }
 
 control::Controller daemon_set_controller() {
-  return {.name = "daemonset-controller",
-          .root = daemon_set_resource(),
-          .owned = {pod_resource(), revision_resource()},
-          .seen = {{.resource = node_resource(), .wants = any, .has = any},
-                   orphans(pod_resource()),
-                   orphans(revision_resource())},
-          .hears_refusals = true,
-          .plan = plan_daemon_set};
+  return {
+      .name = "daemonset-controller",
+      .root = daemon_set_resource(),
+      .owned = {pod_resource(), revision_resource()},
+      .seen = {{.resource = node_resource(), .wants = any, .has = any, .alike = alike_to_daemons},
+               orphans(pod_resource()),
+               orphans(revision_resource())},
+      .hears_refusals = true,
+      .plan = plan_daemon_set};
 }
 
 }  // namespace skiff::workloads

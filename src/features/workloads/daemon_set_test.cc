@@ -250,6 +250,31 @@ TEST_F(DaemonSets, forget_revisions_beyond_the_limit) {
   EXPECT_EQ(cluster.of(revision_resource()).size(), 2U);
 }
 
+TEST(DaemonSetController, does_not_mind_the_heartbeat_of_a_node) {
+  control::Controller controller = daemon_set_controller();
+  int plans = 0;
+  controller.plan = [&](const control::Observed& observed, Time now) {
+    ++plans;
+    return plan_daemon_set(observed, now);
+  };
+  Cluster cluster{{controller}};
+  make_nodes(cluster.client(), 1);
+  testing::create(cluster.client(), daemon_set_resource(), daemon_set());
+  cluster.settle();
+  const auto planned_by = [&](json::value body) {
+    cluster.pass(std::chrono::seconds(1));
+    const int before = plans;
+    write_node(cluster.client(), "n0", std::move(body));
+    cluster.settle();
+    return plans > before;
+  };
+  EXPECT_FALSE(planned_by({{"status", {{"conditions", json::array{}}}}}));
+  EXPECT_TRUE(planned_by({{"metadata", {{"labels", {{"disk", "tape"}}}}}}));
+  EXPECT_TRUE(planned_by(taint("gpu", "PreferNoSchedule")));
+  EXPECT_TRUE(planned_by({{"spec", {{"unschedulable", true}}}}));
+  EXPECT_FALSE(planned_by({{"metadata", {{"annotations", {{"a", "b"}}}}}}));
+}
+
 TEST_F(DaemonSets, leave_a_pod_alone_that_has_no_node) {
   json::value set = daemon_set();
   json::set(set, {"spec", "revisionHistoryLimit"}, 0);
