@@ -17,14 +17,14 @@ PODS = ("train-worker-0", "train-worker-1", "serve")
 
 
 def serving_pod():
-    pod = pod_manifest("serve", ["sh", "-c", "echo up; echo kept > /work/file; while true; do sleep 0.1; done"],
+    pod = pod_manifest("serve", ["sh", "-c", "echo up; echo kept > /kept/file; while true; do sleep 0.1; done"],
                        restartPolicy="Always",
                        volumes=[{"name": "work", "emptyDir": {}},
                                 {"name": "settings", "configMap": {"name": "settings"}}])
     pod["spec"]["containers"][0] |= {
         "env": [{"name": "COLOUR", "value": "blue"}],
-        "readinessProbe": {"exec": {"command": ["test", "-e", "/work/file"]}, "periodSeconds": 1},
-        "volumeMounts": [{"name": "work", "mountPath": "/work"}, {"name": "settings", "mountPath": "/settings"}]}
+        "readinessProbe": {"exec": {"command": ["test", "-e", "/kept/file"]}, "periodSeconds": 1},
+        "volumeMounts": [{"name": "work", "mountPath": "/kept"}, {"name": "settings", "mountPath": "/settings"}]}
     return pod
 
 
@@ -74,7 +74,7 @@ def test_a_new_binary_takes_over_running_pods(old, how):
         assert {name: identity(server, name) for name in PODS} == before
         # What the old one started does all that it can do under the new one.
         shell = ("exec", "serve", "--", "sh", "-c")
-        assert server.kubectl(*shell, "cat /work/file; echo $COLOUR").stdout == "kept\nblue\n"
+        assert server.kubectl(*shell, "cat /kept/file; echo $COLOUR").stdout == "kept\nblue\n"
         server.kubectl("patch", "configmap", "settings", "-p", '{"data":{"key":"new"}}')
         wait_for(lambda: server.kubectl(*shell, "cat /settings/key").stdout == "new")
         server.wait_job("tfjobs", "train", "Succeeded")
