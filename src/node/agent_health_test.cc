@@ -99,8 +99,8 @@ TEST_F(AgentTest, AFailedHookOfTheStartRestartsTheContainer) {
   start();
   create_pod("p", "u1", R"(,"restartPolicy":"OnFailure")",
              R"(,"lifecycle":{"postStart":{"exec":{"command":["hook"]}}})");
+  EXPECT_TRUE(eventually([&] { return journal_count("start u1/main/1") == 1; }));
   EXPECT_TRUE(eventually([&] { return phase("p") == "Running"; }));
-  EXPECT_EQ(journal_count("start u1/main/1"), 1);
   EXPECT_EQ(journal_count("signal u1/main/15"), 1);
   EXPECT_EQ(event("FailedPostStartHook"), "PostStartHook failed");
   EXPECT_EQ(event("Killing"), "FailedPostStartHook");

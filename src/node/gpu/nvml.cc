@@ -28,8 +28,9 @@ struct Nvml::Functions {
   int (*uuid)(void*, char*, unsigned) = nullptr;
   int (*name)(void*, char*, unsigned) = nullptr;
   int (*minor)(void*, unsigned*) = nullptr;
-  int (*memory)(void*, MemoryInfo*) = nullptr;
-  int (*utilization)(void*, Utilization*) = nullptr;
+  // Into a MemoryInfo and a Utilization, which the library calls by names of its own.
+  int (*memory)(void*, void*) = nullptr;
+  int (*utilization)(void*, void*) = nullptr;
 
   // The name of the first that the library has not; empty: it has them all.
   std::string_view load(void* library) {

@@ -82,13 +82,13 @@ int nvmlDeviceGetMinorNumber(void* handle, unsigned* minor) {
   *minor = device(handle)->minor;
   return kOk;
 }
-int nvmlDeviceGetMemoryInfo(void* handle, FakeMemory* memory) {
+int nvmlDeviceGetMemoryInfo(void* handle, void* memory) {
   const Device& d = *device(handle);
-  *memory = {d.total << 20, (d.total - d.used) << 20, d.used << 20};
+  *static_cast<FakeMemory*>(memory) = {d.total << 20, (d.total - d.used) << 20, d.used << 20};
   return kOk;
 }
-int nvmlDeviceGetUtilizationRates(void* handle, FakeUtilization* rates) {
-  *rates = {device(handle)->busy, 0};
+int nvmlDeviceGetUtilizationRates(void* handle, void* rates) {
+  *static_cast<FakeUtilization*>(rates) = {device(handle)->busy, 0};
   return kOk;
 }
 
