@@ -109,6 +109,11 @@ def left_behind(before, after):
 @contextlib.contextmanager
 def nothing_leaks(server, seconds=20):
     """Whatever the block starts is gone soon after it, and what was there before is there still."""
+    # A Skiff that has just started makes the rules of its services a moment later.
+    settle = time.monotonic() + seconds
+    while not any(f"{bridge(server)}_services" in line for line in rules(server)):
+        assert time.monotonic() < settle, "the rules of services were never made"
+        time.sleep(0.05)
     before = look(server)
     yield
     end = time.monotonic() + seconds
