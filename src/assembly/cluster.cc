@@ -61,6 +61,8 @@ Result<void> Cluster::connect() {
 
 Result<void> Cluster::install_definitions() {
   for (const api::Kind& kind : features_.custom_kinds) {
+    // Older versions are views that only our own server can convert.
+    if (kind.to_storage != nullptr) continue;
     SKIFF_TRY(install(api::definition_of(kind, registry_)));
   }
   return {};
