@@ -64,7 +64,7 @@ class DaemonPlan {
     for (const auto& [node, how] : welcome_) manage(node, how);
     drop_the_lost();
     // A rollout goes on from what is settled.
-    if (missing_.empty() && doomed_.empty() && rolls()) roll();
+    if (missing_.empty() && doomed_.empty() && rolls(set_)) roll();
     enact();
     truncate();
     tell();
@@ -72,12 +72,8 @@ class DaemonPlan {
   }
 
  private:
-  bool rolls() const {
-    return json::get_string(set_, {"spec", "updateStrategy", "type"}, "RollingUpdate") ==
-           "RollingUpdate";
-  }
   std::int64_t limit(std::string_view field, std::int64_t nodes) const {
-    if (!rolls()) return 0;
+    if (!rolls(set_)) return 0;
     return scaled(json::find(set_, {"spec", "updateStrategy", "rollingUpdate", field}), nodes,
                   true);
   }

@@ -44,6 +44,11 @@ const json::value& data(const Object& revision) {
 
 }  // namespace
 
+bool rolls(const json::value& set) {
+  return json::get_string(set, {"spec", "updateStrategy", "type"}, "RollingUpdate") ==
+         "RollingUpdate";
+}
+
 const api::Resource& revision_resource() {
   static const api::Resource kResource{.group = "apps",
                                        .version = "v1",

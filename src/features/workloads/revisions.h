@@ -11,6 +11,8 @@
 namespace skiff::workloads {
 
 const api::Resource& revision_resource();
+// Whether pods of an older revision are replaced by the set itself: spec.updateStrategy.
+bool rolls(const json::value& set);
 
 class Revisions {
  public:

@@ -78,10 +78,6 @@ class SetPlan {
   }
 
  private:
-  bool rolls() const {
-    return json::get_string(set_, {"spec", "updateStrategy", "type"}, "RollingUpdate") ==
-           "RollingUpdate";
-  }
   std::int64_t partition() const {
     return int_at(set_, {"spec", "updateStrategy", "rollingUpdate", "partition"});
   }
@@ -172,7 +168,7 @@ class SetPlan {
     const bool old =
         json::find(set_, {"spec", "updateStrategy", "rollingUpdate"}) != nullptr
             ? ordinal < start_ + partition()
-            : rolls() && ordinal < start_ + int_at(set_, {"status", "currentReplicas"});
+            : rolls(set_) && ordinal < start_ + int_at(set_, {"status", "currentReplicas"});
     const std::string& revision = old ? current_ : revisions_.update();
     json::value pod = pod_from(revisions_.pod_template(revision), name, set_);
     json::set(pod, {"metadata", "generateName"}, json::string(fmt::format("{}-", api::name(set_))));
@@ -228,7 +224,7 @@ class SetPlan {
 
   // One pod at a time, from the highest ordinal down to the partition.
   void renew() {
-    if (!rolls()) return;
+    if (!rolls(set_)) return;
     // The partition counts replicas, not ordinals.
     for (std::int64_t i = replicas_ - 1; i >= partition(); --i) {
       const auto there = members_.find(start_ + i);
@@ -258,7 +254,7 @@ class SetPlan {
   void tell() {
     json::object status = json::get_object(set_, {"status"});
     std::string current = current_;
-    if (rolls() && of_update_ == replicas_ && ready_ == replicas_ && total_ == replicas_) {
+    if (rolls(set_) && of_update_ == replicas_ && ready_ == replicas_ && total_ == replicas_) {
       current = revisions_.update();
       of_current_ = of_update_;
     }
