@@ -100,11 +100,11 @@ bool Connection::fill(bool wait) {
 
 void Connection::send_request(const std::string& method, const std::string& target,
                               const std::string& body) {
-  std::string out = method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+  std::string out =
+      method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: " + accept + "\r\n";
   if (!token_.empty()) out += "Authorization: Bearer " + token_ + "\r\n";
   if (!body.empty()) {
-    const char* type = method == "PATCH" ? "application/merge-patch+json" : "application/json";
-    out += std::string("Content-Type: ") + type +
+    out += "Content-Type: " + (method == "PATCH" ? patch_type : "application/json") +
            "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   }
   write_all(out + "\r\n" + body);

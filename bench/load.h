@@ -25,6 +25,9 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  std::string patch_type = "application/merge-patch+json";
+  std::string accept = "application/json";
+
   struct Answer {
     int status = 0;
     std::string body = {};

@@ -6,6 +6,7 @@
 #include "sim/echo.h"
 #include "sim/workloads/jobs.h"
 #include "sim/workloads/training.h"
+#include "sim/workloads/trainjobs.h"
 
 namespace skiff::sim {
 namespace {
@@ -13,10 +14,11 @@ namespace {
 using Make = std::unique_ptr<Workload> (*)();
 
 // One line for each.
-constexpr std::array<std::pair<std::string_view, Make>, 3> kWorkloads = {{
+constexpr std::array<std::pair<std::string_view, Make>, 4> kWorkloads = {{
     {"echo", [] { return make_echo(); }},
     {"training", [] { return make_training(); }},
     {"jobs", [] { return make_jobs(); }},
+    {"trainjobs", [] { return make_trainjobs(); }},
 }};
 
 }  // namespace

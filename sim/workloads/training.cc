@@ -81,7 +81,8 @@ class Training : public Workload {
   };
 
   void create(client::Client& client, Random& random, bool may_suspend) {
-    const JobKind& kind = random.chance(50) ? training::tensorflow() : training::pytorch();
+    const std::vector<const JobKind*>& all = training::job_kinds();
+    const JobKind& kind = *all[random.below(all.size())];
     Made made{.kind = &kind, .name = fmt::format("job{}", made_++)};
     json::value job = training::testing::random_job(kind, made.name, random);
     json::set(job, {"metadata", "namespace"}, "default");

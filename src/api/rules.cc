@@ -18,7 +18,10 @@ std::string_view special_range(std::string_view text) {
   std::array<unsigned char, 16> a{};
   const std::string copy(text);
   if (inet_pton(AF_INET, copy.c_str(), a.data()) == 1) {
-    if (a[0] == 127) return "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+    // 127.64.0.0/10 are pods, where they have no network of their own.
+    if (a[0] == 127 && a[1] >> 6 != 1) {
+      return "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+    }
     if (a[0] == 169 && a[1] == 254) {
       return "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
     }

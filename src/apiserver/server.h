@@ -68,7 +68,7 @@ class Server {
   // Writes as one store transaction: each is admitted against the state that the ones before it
   // leave; all or none. One result per write that was tried, the failing one last; the others then
   // carry an error too, since nothing was written.
-  std::vector<Result<json::value>> transact(const std::vector<client::Write>& writes);
+  std::vector<Result<json::value>> transact(std::vector<client::Write> writes);
 
   // One pass of the garbage collector; true if it changed something. Call until false whenever the
   // store changes (store::Store::subscribe_all) and at least once a minute for events that expire.

@@ -22,9 +22,12 @@ std::vector<Object> Transaction::list(std::string_view resource, std::string_vie
   for (const store::EntryPtr& entry : store_.list(resource, ns).entries) {
     found[entry->key()] = entry->value();
   }
-  for (const auto& [key, slot] : slots_) {
-    if (slot.order == 0 || key.resource != resource || (!ns.empty() && key.ns != ns)) continue;
-    found[key] = slot.current;
+  // Each object of a large transaction asks for limits and quotas: only their part is walked.
+  const store::Key first{.resource = std::string(resource), .ns = std::string(ns)};
+  for (auto at = slots_.lower_bound(first); at != slots_.end(); ++at) {
+    const auto& [key, slot] = *at;
+    if (key.resource != resource || (!ns.empty() && key.ns != ns)) break;
+    if (slot.order > 0) found[key] = slot.current;
   }
   std::vector<Object> out;
   for (auto& [key, object] : found) {

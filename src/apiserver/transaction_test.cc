@@ -37,6 +37,19 @@ TEST_F(Transactions, A_list_shows_what_is_staged_over_what_is_stored) {
   EXPECT_EQ(json::get_int(*txn.removals("things")[0], {"size"}), 1);
 }
 
+TEST_F(Transactions, A_list_shows_nothing_staged_of_its_neighbours) {
+  Transaction txn(*world.store);
+  txn.put(key("a", "def"), thing(1));
+  txn.put(key("b"), thing(2));
+  txn.put(key("c", "default2"), thing(3));
+  for (const char* other : {"a", "thing", "things.example.com", "zebras"}) {
+    txn.put({.resource = other, .ns = "default", .name = "d"}, thing(4));
+  }
+  ASSERT_EQ(txn.list("things", "default").size(), 1u);
+  EXPECT_EQ(json::get_int(*txn.list("things", "default")[0], {"size"}), 2);
+  EXPECT_EQ(txn.list("things", "").size(), 3u);
+}
+
 TEST_F(Transactions, What_it_requires_must_be_at_commit_as_it_was_read) {
   put(key("a"), 1);
   Transaction txn(*world.store);

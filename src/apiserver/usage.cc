@@ -62,7 +62,9 @@ std::vector<json::value> pod_objects(const store::Store& store, const ServedKind
     json::object object = usage_object(kind, *entry->value(), pod.measured, now);
     json::array containers;
     for (const ContainerUsage& one : pod.containers) {
-      containers.emplace_back(json::object{{"name", one.name}, {"usage", amounts(one.used)}});
+      json::object used = amounts(one.used);
+      for (const auto& [resource, amount] : one.more) used[resource] = amount;
+      containers.emplace_back(json::object{{"name", one.name}, {"usage", std::move(used)}});
     }
     object["containers"] = std::move(containers);
     out.emplace_back(std::move(object));

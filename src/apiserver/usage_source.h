@@ -24,6 +24,7 @@ struct Measured {
 struct ContainerUsage {
   std::string name = {};
   Used used = {};
+  std::map<std::string, std::string> more = {};  // of other resources, as quantities
 };
 
 // Only where every running container of it has been measured.

@@ -1,6 +1,7 @@
 #include "assembly/cluster.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <thread>
 
@@ -22,6 +23,10 @@ const api::Resource kDefinitions{.group = "apiextensions.k8s.io",
                                  .namespaced = false};
 constexpr int kEstablishTries = 200;
 constexpr auto kEstablishWait = 50ms;
+// A job of many pods changes with each of them, and a status costs the server what a pod does.
+constexpr Duration kRest = 100ms;
+// Each answer and each event of a watch wakes the loop; those of a moment are one turn.
+constexpr Duration kGather = 5ms;
 
 http::Response text(int status, std::string body) {
   return {.status = status, .headers = {{"Content-Type", "text/plain"}}, .body = std::move(body)};
@@ -43,6 +48,8 @@ Cluster::~Cluster() {
 }
 
 Result<std::unique_ptr<Cluster>> Cluster::start(const cli::UpOptions& options) {
+  // Most threads here wait for the network. An arena for each would hold memory for nothing.
+  mallopt(M_ARENA_MAX, 2);
   SKIFF_ASSIGN(DataFolder folder, DataFolder::open(options.data));
   std::unique_ptr<Cluster> cluster(new Cluster(std::move(folder), options));
   SKIFF_TRY(cluster->connect());
@@ -92,10 +99,21 @@ Result<void> Cluster::install(const json::value& definition) {
 }
 
 void Cluster::start_control() {
+  for (const client::Write& write : features_.objects) {
+    const auto made = client_->write(write);
+    if (made || made.error().code == Code::kAlreadyExists) continue;
+    log_line(fmt::format("there is no {}: {}", write.resource.kind, made.error().message));
+  }
   control_ = std::make_unique<control::Runtime>(
-      *client_, clock_, control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line});
+      *client_, clock_,
+      control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line, .rest = kRest});
   for (const control::Controller& controller : features_.controllers) control_->add(controller);
-  loop_.start([this] { return control_->pump(); });
+  loop_.start([this, more = false]() mutable {
+    if (!more) std::this_thread::sleep_for(kGather);
+    const Duration wait = control_->pump();
+    more = wait == Duration{0};
+    return wait;
+  });
 }
 
 // Health only, for whoever watches over us; `skiff down` sends a signal.

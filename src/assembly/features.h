@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "api/kind.h"
+#include "client/client.h"
 #include "control/controller.h"
 #include "schema/registry.h"
 
@@ -14,6 +15,8 @@ struct Features {
   std::vector<control::Controller> controllers = {};
   // Of built-in kinds: with the embedded server only, because a cluster runs its own.
   std::vector<control::Controller> embedded_controllers = {};
+  // Created at every start where they are absent: what a user changed stays as it is.
+  std::vector<client::Write> objects = {};
   std::vector<api::Resource> job_kinds = {};  // what the status page lists as jobs
 
   // What a cluster must be taught by a CustomResourceDefinition.

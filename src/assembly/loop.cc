@@ -1,5 +1,8 @@
 #include "assembly/loop.h"
 
+#include <pthread.h>
+#include <time.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -40,6 +43,14 @@ void Loop::wake() {
   changed_.notify_one();
 }
 
+double Loop::cpu_seconds() {
+  clockid_t clock = {};
+  timespec taken = {};
+  if (pthread_getcpuclockid(thread_.native_handle(), &clock) != 0) return 0;
+  clock_gettime(clock, &taken);
+  return static_cast<double>(taken.tv_sec) + static_cast<double>(taken.tv_nsec) / 1e9;
+}
+
 void Loop::run(const std::function<Duration()>& turn) {
   Duration wait{0};
   std::unique_lock lock(mutex_);
@@ -48,11 +59,29 @@ void Loop::run(const std::function<Duration()>& turn) {
                       [this] { return stopping_ || woken_ || !posted_.empty(); });
     woken_ = false;
     std::deque<std::function<void()>> work = std::exchange(posted_, {});
+    // A submit may take seconds; whoever stops the loop does not wait for all that are queued.
+    while (!stopping_ && !work.empty()) {
+      lock.unlock();
+      work.front()();
+      work.pop_front();
+      lock.lock();
+    }
+    const bool go_on = !stopping_;
     lock.unlock();
-    for (auto& fn : work) fn();
-    wait = turn();
+    work.clear();  // not under the lock: what a function holds may post when it goes
+    if (go_on) wait = turn();
     lock.lock();
   }
+}
+
+std::function<void(std::function<void()>, std::function<void()>)> aside(Loop& worker, Loop& home) {
+  return [&worker, &home](std::function<void()> work, std::function<void()> then) {
+    worker.post([&home, work = std::move(work), then = std::move(then)]() mutable {
+      work();
+      work = {};  // what it holds is freed here
+      home.post(std::move(then));
+    });
+  };
 }
 
 }  // namespace skiff::assembly

@@ -27,6 +27,8 @@ class Loop {
   // From any thread.
   void post(std::function<void()> fn);
   void wake();
+  // That its thread has taken so far; between start() and stop().
+  double cpu_seconds();
 
  private:
   void run(const std::function<Duration()>& turn);
@@ -38,5 +40,9 @@ class Loop {
   bool stopping_ = false;
   std::thread thread_;
 };
+
+// Runs `work` on the thread of `worker`, then `then` on that of `home`. Both loops must outlive it.
+std::function<void(std::function<void()> work, std::function<void()> then)> aside(Loop& worker,
+                                                                                  Loop& home);
 
 }  // namespace skiff::assembly

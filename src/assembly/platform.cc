@@ -20,11 +20,12 @@
 #include "env/posix/entropy.h"
 #include "features/nodes/feature.h"
 #include "features/storage/feature.h"
+#include "node/loopback/table.h"
 #include "node/net/addresses.h"
 #include "node/node_object.h"
-#include "node/pod_logs.h"
 #include "node/rootless/rootless.h"
 #include "node/shutdown.h"
+#include "node/streams/pod_logs.h"
 #include "scheduler/controller.h"
 #include "webui/status_page.h"
 
@@ -34,10 +35,6 @@ namespace skiff::assembly {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr Duration kTick = 1s;
-// Garbage collection by events alone would miss what expires by time.
-constexpr int kPassesPerTurn = 50;
 
 // Pods are bound to the name, so it outlives a change of the machine's.
 std::string node_name(const DataFolder& folder) {
@@ -72,7 +69,10 @@ node::ProcessOptions process_options(const DataFolder& folder) {
                            .services = std::string(apiserver::kServiceRange),
                            .privileged = geteuid() == 0,
                            .tell = [](std::string line) { log_line(line); }};
-  if (!out.privileged) return out;
+  if (!out.privileged) {
+    out.led_table = folder.at("led.txt");
+    return out;
+  }
   auto subnet = read_file(folder.at("subnet"));
   if (!subnet || subnet->empty()) {
     subnet = node::pick_subnet(node::default_subnets(), out.bridge);
@@ -241,10 +241,14 @@ std::string Platform::volumes_folder() const { return folder_.path() + "/volumes
 
 void Platform::start_control() {
   control_client_ = std::make_unique<client::LocalClient>(
-      *server_, [this](auto fn) { loop_.post(std::move(fn)); });
+      *server_, [this](auto fn) { loop_.post(std::move(fn)); },
+      [this](auto fn) { writer_.post(std::move(fn)); });
+  writer_.start([] { return Duration(1h); });
+  planner_.start([] { return Duration(1h); });
   control_ = std::make_unique<control::Runtime>(
       *control_client_, clock_,
-      control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line});
+      control::RuntimeOptions{
+          .wake = [this] { loop_.wake(); }, .log = log_line, .elsewhere = aside(planner_, loop_)});
   if (!options_.api_only) {
     for (const auto* controllers : {&features_.controllers, &features_.embedded_controllers}) {
       for (const control::Controller& controller : *controllers) control_->add(controller);
@@ -253,32 +257,18 @@ void Platform::start_control() {
     control_->add(nodes::make());
     control_->add(scheduler::make_scheduler());
     // What a user changed stays as it is.
-    for (const client::Write& write : {storage::default_class(), metrics_reader()}) {
+    std::vector<client::Write> objects = features_.objects;
+    objects.push_back(storage::default_class());
+    objects.push_back(metrics_reader());
+    for (const client::Write& write : objects) {
       const auto made = control_client_->write(write);
       if (made || made.error().code == Code::kAlreadyExists) continue;
       log_line(fmt::format("there is no {}: {}", write.resource.kind, made.error().message));
     }
   }
-  garbage_watch_ = store_->subscribe_all(store::Horizon::kCommitted, [this] {
-    if (!garbage_due_.exchange(true)) loop_.wake();
-  });
-  loop_.start([this] { return turn(); });
-}
-
-// One turn of the loop: controllers, then what they left behind, then watches that are due.
-Duration Platform::turn() {
-  const Duration wait = control_->pump();
-  const Duration now = clock_.elapsed();
-  if (now >= next_tick_) {
-    next_tick_ = now + kTick;
-    garbage_due_ = true;
-    server_->tick();
-  }
-  if (garbage_due_.exchange(false)) {
-    for (int pass = 0; pass < kPassesPerTurn && server_->collect_garbage(); ++pass) {
-    }
-  }
-  return std::min(wait, next_tick_ - now);
+  upkeep_ = std::make_unique<Upkeep>(
+      *store_, clock_, [this] { return server_->collect_garbage(); }, [this] { server_->tick(); });
+  loop_.start([this] { return control_->pump(); });
 }
 
 void Platform::choose_network() { process_ = process_options(folder_); }
@@ -327,27 +317,40 @@ std::vector<node::Gpu> Platform::find_gpus() {
   return std::move(*gpus);
 }
 
+Result<void> Platform::start_names(const std::string& address, std::uint16_t port) {
+  const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
+  SKIFF_ASSIGN(dns_,
+               node::DnsServer::start({.address = address,
+                                       .port = port,
+                                       .upstreams = node::parse_upstreams(resolv_conf, address),
+                                       .records = [names = named_] {
+                                         const node::Agent* agent = names->load();
+                                         return agent != nullptr
+                                                    ? agent->dns_records()
+                                                    : std::make_shared<const node::DnsRecords>();
+                                       }}));
+  return {};
+}
+
+// Programs that run since before may know the port of before.
+void Platform::start_led_names() {
+  const auto before = node::read_table(read_file(process_.led_table).value_or("")).names_port;
+  if (!start_names("127.0.0.1", before)) {
+    if (const auto any = start_names("127.0.0.1", 0); !any) return log_line(any.error().message);
+  }
+  process_.names_port = dns_->port();
+}
+
 void Platform::start_node() {
+  // Pods are told of a name server only where one answers, so it comes before the agent, whose
+  // names it is to serve.
+  named_ = std::make_shared<std::atomic<const node::Agent*>>(nullptr);
+  if (!process_.privileged) start_led_names();
   runtime_ = node::make_process_runtime(process_);
   // The runtime has told why there is no bridge; without it nobody can be at its address.
   if (!node::is_own_address(process_.gateway)) process_.gateway.clear();
-  // Pods are told of a name server only where one answers, so it comes before the agent, whose
-  // names it is to serve.
-  auto names = std::make_shared<std::atomic<const node::Agent*>>(nullptr);
   if (!process_.gateway.empty()) {
-    const std::string resolv_conf = read_file("/etc/resolv.conf").value_or("");
-    auto dns =
-        node::DnsServer::start({.address = process_.gateway,
-                                .upstreams = node::parse_upstreams(resolv_conf, process_.gateway),
-                                .records = [names] {
-                                  const node::Agent* agent = names->load();
-                                  return agent != nullptr
-                                             ? agent->dns_records()
-                                             : std::make_shared<const node::DnsRecords>();
-                                }});
-    if (dns) {
-      dns_ = std::move(*dns);
-    } else {
+    if (const auto dns = start_names(process_.gateway, 53); !dns) {
       log_line("pods find names by /etc/hosts only: " + dns.error().message);
     }
   }
@@ -371,12 +374,15 @@ void Platform::start_node() {
                            return nvml_->loads();
                          },
                          .hidden = {folder_.path()},
+                         .remote_shell = process_.skiff_binary,
                          .volumes_folder = volumes_folder(),
-                         .dns_address = dns_ ? process_.gateway : "",
+                         .dns_address = !dns_                      ? ""
+                                        : process_.gateway.empty() ? "127.0.0.1"
+                                                                   : process_.gateway,
                          .machine_env = machine_environment(),
                          .tokens = [this](const node::TokenWish& wish) { return pod_token(wish); },
                          .log = [](std::string line) { log_line(line); }});
-  names->store(agent_.get());
+  named_->store(agent_.get());
   pod_streams_ = std::make_unique<node::PodLogs>(
       *runtime_, [this](std::string_view pod, std::string_view container, int attempt) {
         return agent_->running(pod, container, attempt);
@@ -455,7 +461,9 @@ void Platform::stop(bool keep_pods) {
   if (runtime_ && !keep_pods) stop_pods(*runtime_, clock_, graces());
   http_.reset();
   dns_.reset();
-  garbage_watch_.reset();
+  upkeep_.reset();
+  writer_.stop();
+  planner_.stop();
   loop_.stop();
   control_.reset();
   agent_.reset();

@@ -15,6 +15,7 @@
 #include "assembly/features.h"
 #include "assembly/loop.h"
 #include "assembly/rootless.h"
+#include "assembly/upkeep.h"
 #include "cli/cli.h"
 #include "client/local/local_client.h"
 #include "control/runtime.h"
@@ -58,11 +59,12 @@ class Platform {
   void open_images();
   std::vector<node::Gpu> find_gpus();
   void start_node();
+  Result<void> start_names(const std::string& address, std::uint16_t port);
+  void start_led_names();
   Result<std::string> pod_token(const node::TokenWish& wish);
   std::map<std::string, Duration, std::less<>> graces();  // by pod uid
   std::string volumes_folder() const;                     // of claims
   http::Response status_json();
-  Duration turn();
 
   const DataFolder folder_;
   const cli::UpOptions options_;
@@ -79,11 +81,11 @@ class Platform {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<apiserver::Server> server_;
   Loop loop_;
+  Loop writer_;   // of controllers' long submits, which would hold up the loop
+  Loop planner_;  // of long plans
   std::unique_ptr<client::LocalClient> control_client_;
   std::unique_ptr<control::Runtime> control_;
-  std::unique_ptr<store::Subscription> garbage_watch_;
-  std::atomic<bool> garbage_due_ = true;
-  Duration next_tick_ = {};
+  std::unique_ptr<Upkeep> upkeep_;
   node::ProcessOptions process_ = {};
   std::unique_ptr<node::Runtime> runtime_;
   std::unique_ptr<apiserver::PodStreams> pod_streams_;
@@ -91,6 +93,8 @@ class Platform {
   std::unique_ptr<image::Images> images_;
   std::unique_ptr<node::Nvml> nvml_;  // null: no NVIDIA GPUs here
   std::unique_ptr<node::Agent> agent_;
+  // Whose names are answered, once there are any.
+  std::shared_ptr<std::atomic<const node::Agent*>> named_;
   std::unique_ptr<node::DnsServer> dns_;
   std::unique_ptr<client::LocalClient> page_client_;
   std::unique_ptr<net::Server> http_;

@@ -17,6 +17,15 @@ std::string default_data_folder() {
   return std::string(user == nullptr ? "/tmp" : user) + "/.skiff";
 }
 
+// In a pod, under the name of kubectl (src/node/remote_shell.h), there is no data folder of ours: a
+// home folder that the pod sees may be that of a machine with a Skiff, and the pod is to be itself.
+constexpr const char* kNoData = "/nonexistent";
+
+bool acts_as_kubectl(int argc, char** argv) {
+  return argc > 0 && std::filesystem::path(argv[0]).filename() == "kubectl" &&
+         std::getenv("KUBERNETES_SERVICE_HOST") != nullptr;
+}
+
 constexpr const char* kFooter = R"help(
 First steps:
   skiff up -d                                   start it (under a second)
@@ -54,6 +63,7 @@ int run(int argc, char** argv, const Hooks& hooks) {
   app.fallthrough();
   Context context;
   context.globals.data = default_data_folder();
+  if (acts_as_kubectl(argc, argv)) context.globals.data = kNoData;
   context.globals.colour = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   add_globals(app, context.globals);
   int exit_code = 0;

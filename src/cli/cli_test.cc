@@ -35,7 +35,16 @@ rows: [{cells: [p, n1], object: {metadata: {namespace: ns}}}]
             "NAMESPACE   NAME   NODE\nns          p      n1\n");
 }
 
-TEST(Printer, TerminalCodesFromOutsideAreHarmless) { EXPECT_EQ(printable("a\033[2Jb"), "a?[2Jb"); }
+TEST(Printer, TerminalCodesFromOutsideAreHarmless) {
+  EXPECT_EQ(printable("a\033[2Jb"), "a?[2Jb");
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "2Jb\xc2\x80\x7f"),
+            "a?2Jb??")
+      << "C1 in UTF-8";
+  EXPECT_EQ(printable("\t\n\xc2\xa0\xc3\x9b\xe2\x82\x9b\xc2"),
+            "\t\n\xc2\xa0\xc3\x9b\xe2\x82\x9b\xc2")
+      << "other letters, and half of one, stay";
+}
 
 TEST(Targets, AsKubectlTakesThem) {
   const auto slash = parse_targets({"pod/a", "tfjob/b"});
@@ -106,19 +115,6 @@ TEST(Train, OnePyTorchWorkerIsTheMasterAlone) {
       {.name = "t", .ns = "d", .framework = "pytorch", .script = "/s.py", .workers = 1});
   ASSERT_TRUE(job);
   EXPECT_EQ(json::find(*job, {"spec", "pytorchReplicaSpecs", "Worker"}), nullptr);
-}
-
-TEST(Train, AFolderThatHoldsSkiffsDataIsNotMounted) {
-  const auto job = train_manifest({.name = "t",
-                                   .framework = "pytorch",
-                                   .script = "/home/me/s.py",
-                                   .working_dir = "/home/me",
-                                   .workers = 1,
-                                   .data = "/home/me/.skiff"});
-  ASSERT_TRUE(job);
-  EXPECT_EQ(
-      json::find(*job, {"spec", "pytorchReplicaSpecs", "Master", "template", "spec", "volumes"}),
-      nullptr);
 }
 
 TEST(Train, FoldersAreMountedSoThatResultsStay) {

@@ -10,6 +10,7 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "cli/job_pods.h"
 #include "cli/printer.h"
 
 namespace skiff::cli {
@@ -96,13 +97,18 @@ Result<std::vector<Target>> parse_targets(const std::vector<std::string>& words)
 }
 
 Result<std::vector<Object>> pods_of_job(Connection& server, std::string_view ns,
-                                        std::string_view job) {
+                                        std::string_view job, std::string_view kind) {
   SKIFF_ASSIGN(const api::Kind pods, server.kind("pods"));
-  SKIFF_ASSIGN(client::List list,
-               server.client().list(
-                   pods.resource, ns,
-                   {.label_selector = fmt::format("training.kubeflow.org/job-name={}", job)}));
-  return std::move(list.items);
+  const auto labelled = [&](std::string_view label) -> Result<std::vector<Object>> {
+    SKIFF_ASSIGN(client::List list,
+                 server.client().list(pods.resource, ns,
+                                      {.label_selector = fmt::format("{}={}", label, job)}));
+    return std::move(list.items);
+  };
+  SKIFF_ASSIGN(std::vector<Object> named, labelled("training.kubeflow.org/job-name"));
+  // A TrainJob's pods belong to the JobSet of its name.
+  SKIFF_ASSIGN(std::vector<Object> in_set, labelled("jobset.sigs.k8s.io/jobset-name"));
+  return job_pods(std::move(named), std::move(in_set), kind, job);
 }
 
 Result<std::vector<Object>> events_of(Connection& server, std::string_view ns,

@@ -89,9 +89,10 @@ struct Target {
 };
 Result<std::vector<Target>> parse_targets(const std::vector<std::string>& words);
 
-// The pods of a job, by the labels the training engine gives them; ordered by name.
+// The pods of a job, by the labels the training engine gives them; ordered by name. An empty kind
+// is that of the only job of the name (job_pods.h).
 Result<std::vector<Object>> pods_of_job(Connection& server, std::string_view ns,
-                                        std::string_view job);
+                                        std::string_view job, std::string_view kind);
 // Events about these objects (by uid), oldest first.
 Result<std::vector<Object>> events_of(Connection& server, std::string_view ns,
                                       const std::vector<Object>& objects);

@@ -6,6 +6,8 @@
 #include "base/base64.h"
 #include "base/yaml.h"
 #include "cli/printer.h"
+#include "cli/progress_text.h"
+#include "cli/time_line.h"
 
 namespace skiff::cli {
 namespace {
@@ -66,7 +68,7 @@ void add_fields(std::string& out, const json::value& object) {
     add_yaml(out, title, hide ? hidden(value) : value);
   }
   json::object status = json::get_object(object, {"status"});
-  for (const char* told : {"conditions", "replicaStatuses"}) status.erase(told);
+  for (const char* told : {"conditions", "replicaStatuses", "progress"}) status.erase(told);
   if (!status.empty()) add_yaml(out, "Status", status);
 }
 
@@ -133,9 +135,20 @@ void add_containers(std::string& out, const json::value& pod) {
   }
 }
 
+// What the node last heard of a training pod's progress.
+std::string pod_progress(const json::value& pod, Time now) {
+  const auto told = json::parse(
+      json::get_string(pod, {"metadata", "annotations", "training.skiff.dev/progress"}));
+  if (!told || !told->is_object() || told->get_object().empty()) return "-";
+  const json::value view = {{"status", {{"progress", told->get_object().begin()->value()}}}};
+  std::string out = progress_text(view, now);
+  return out.empty() ? "-" : out;
+}
+
 void add_pods(std::string& out, const std::vector<Object>& pods, Time now) {
   if (pods.empty()) return;
-  std::vector<std::vector<std::string>> rows = {{"  POD", "PHASE", "STATE", "NODE", "IP", "AGE"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"  POD", "PHASE", "STATE", "NODE", "IP", "AGE", "PROGRESS"}};
   for (const Object& pod : pods) {
     const json::array& statuses = json::get_array(*pod, {"status", "containerStatuses"});
     rows.push_back({"  " + std::string(api::name(*pod)),
@@ -143,7 +156,8 @@ void add_pods(std::string& out, const std::vector<Object>& pods, Time now) {
                     statuses.empty() ? "-" : container_state(statuses.front()),
                     std::string(json::get_string(*pod, {"spec", "nodeName"}, "-")),
                     std::string(json::get_string(*pod, {"status", "podIP"}, "-")),
-                    since(json::get_string(*pod, {"metadata", "creationTimestamp"}), now)});
+                    since(json::get_string(*pod, {"metadata", "creationTimestamp"}), now),
+                    pod_progress(*pod, now)});
   }
   out += "Pods:\n" + columns(rows);
 }
@@ -195,6 +209,14 @@ std::string describe_text(const json::value& object, const std::vector<Object>& 
   }
   add_conditions(out, object, now);
   add_replicas(out, object);
+  if (api::api_version(object).starts_with("kubeflow.org/")) {
+    const std::string progress = progress_text(object, now);
+    if (!progress.empty()) out += fmt::format("Progress:     {}\n", progress);
+    out += time_line_text(object, pods, events, now);
+  } else if (api::kind(object) == "TrainJob") {
+    const std::string progress = progress_text(object, now);
+    if (!progress.empty()) out += fmt::format("Progress:     {}\n", progress);
+  }
   add_pods(out, pods, now);
   add_events(out, events, now);
   return printable(out);

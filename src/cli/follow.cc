@@ -26,6 +26,12 @@ bool ended(const json::value& pod) {
 
 }  // namespace
 
+std::string_view last_drawn(std::string_view line) {
+  while (line.ends_with('\r')) line.remove_suffix(1);
+  const std::size_t back = line.rfind('\r');
+  return back == line.npos ? line : line.substr(back + 1);
+}
+
 std::string replica_name(const json::value& pod) {
   const std::string_view role = api::label(pod, "training.kubeflow.org/replica-type");
   if (role.empty()) return std::string(api::name(pod));
@@ -61,8 +67,9 @@ void Follower::add(const std::vector<Object>& pods) {
 void Follower::join() { threads_.clear(); }
 
 void Follower::print(const std::string& prefix, std::string_view line) {
+  if (options_.print) return options_.print(fmt::format("{} {}", prefix, line));
   const std::lock_guard lock(output_);
-  fmt::print("{} {}\n", prefix, printable(line));
+  fmt::print("{} {}\n", prefix, line);
   std::fflush(stdout);
 }
 
@@ -109,11 +116,14 @@ void Follower::print_lines(const std::string& target, const std::string& prefix,
   const auto done = server_.lines({.target = target}, [&](std::string_view line) {
     if (++n <= progress.printed) return true;
     progress.printed = n;
-    print(prefix, line);
+    // The time before a line is not part of what the program drew.
+    const std::size_t text = options_.timestamps ? line.find(' ') + 1 : 0;
+    print(prefix, printable(std::string(line.substr(0, text)) +
+                            std::string(last_drawn(line.substr(text)))));
     return !stopped_.load();
   });
   progress.whole = done.has_value();
-  if (!done && !options_.follow) print(prefix, done.error().message);
+  if (!done && !options_.follow) print(prefix, printable(done.error().message));
 }
 
 }  // namespace skiff::cli

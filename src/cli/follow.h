@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -20,6 +21,8 @@ struct FollowOptions {
   bool timestamps = false;
   std::int64_t tail_lines = -1;
   bool colour = false;
+  // Where lines go, each without its newline, from several threads; null: standard output.
+  std::function<void(std::string_view line)> print = {};
 };
 
 // Thread-safe; one thread for each pod that is followed. The destructor waits for them.
@@ -49,7 +52,7 @@ class Follower {
   bool follow_attempt(const std::string& ns, const std::string& name, const std::string& uid,
                       const std::string& prefix, Progress& progress);
   void print_lines(const std::string& target, const std::string& prefix, Progress& progress);
-  void print(const std::string& prefix, std::string_view line);
+  void print(const std::string& prefix, std::string_view line);  // what a terminal may see
 
   Connection& server_;
   const FollowOptions options_;
@@ -58,6 +61,10 @@ class Follower {
   std::set<std::string, std::less<>> followed_;  // uids
   std::vector<std::jthread> threads_;
 };
+
+// What a terminal would show of a line in the end: a bar is drawn over and over, each time after a
+// carriage return.
+std::string_view last_drawn(std::string_view line);
 
 // worker-0 of a job's pod, else the pod's name.
 std::string replica_name(const json::value& pod);

@@ -84,9 +84,17 @@ Colour stream_colour(std::size_t n) {
 }
 
 std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if ((c >= 0 && c < ' ' && c != '\t' && c != '\n') || c == 127) c = '?';
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = [&](std::size_t at) {
+      return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+    };
+    // U+0080 to U+009F in UTF-8: U+009B means to a terminal what ESC [ does.
+    const bool wide = byte(i) == 0xc2 && byte(i + 1) >= 0x80 && byte(i + 1) <= 0x9f;
+    const bool control = (byte(i) < ' ' && text[i] != '\t' && text[i] != '\n') || byte(i) == 127;
+    out += wide || control ? '?' : text[i];
+    if (wide) ++i;
   }
   return out;
 }

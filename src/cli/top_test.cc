@@ -72,5 +72,28 @@ b      1000m        <unknown>   1Mi             <unknown>   125%     3Mi
 )");
 }
 
+TEST(TopReplicas, ShowGpusAndNetworkWhereTheyAreKnown) {
+  const auto replica = [](const char* index, const char* usage) {
+    return object(std::string(R"({"metadata":{"name":"j-worker-)") + index +
+                  R"(","labels":{"training.kubeflow.org/job-name":"j",)" +
+                  R"("training.kubeflow.org/replica-type":"worker",)" +
+                  R"("training.kubeflow.org/replica-index":")" + index +
+                  R"("}},"containers":[{"name":"c","usage":)" + usage + "}]}");
+  };
+  const Object plain = replica("1", R"({"cpu":"250m","memory":"2Mi"})");
+  EXPECT_EQ(top_replicas({plain}, {}), R"(JOB   REPLICA    CPU(cores)   MEMORY(bytes)
+j     worker-1   250m         2Mi
+)");
+  const Object whole = replica(
+      "0", R"({"cpu":"1","memory":"1Mi","nvidia.com/gpu":"750m","nvidia.com/gpu.memory":"2Mi",)"
+           R"("skiff.dev/network-in":"2500000","skiff.dev/network-out":"300"})");
+  EXPECT_EQ(
+      top_replicas({plain, whole}, {}),
+      R"(JOB   REPLICA    CPU(cores)   MEMORY(bytes)   GPU(%)   GPU-MEMORY(bytes)   NET-IN      NET-OUT
+j     worker-0   1000m        1Mi             75%      2Mi                 2.5MB/s     0.3kB/s
+j     worker-1   250m         2Mi             <none>   <none>              <unknown>   <unknown>
+)");
+}
+
 }  // namespace
 }  // namespace skiff::cli

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "api/meta.h"
 #include "base/quantity.h"
+#include "cli/follow.h"
 #include "cli/printer.h"
 
 namespace skiff::cli {
@@ -15,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kMi = 1024 * 1024;
 constexpr std::string_view kGpu = "nvidia.com/gpu", kGpuMemory = "nvidia.com/gpu.memory";
+constexpr std::string_view kNetworkIn = "skiff.dev/network-in",
+                           kNetworkOut = "skiff.dev/network-out";
 
 struct Amounts {
   Quantity cpu = {};
@@ -25,6 +29,7 @@ struct Line {
   std::vector<std::string> names = {};
   std::optional<Quantity> gpus = {};  // busy ones; absent: it has none
   Quantity gpu_memory = {};
+  std::pair<std::string, std::string> network = {};  // in and out; empty: not known
   Amounts used = {};
   bool measured = true;
   Amounts of = {};  // what it could use at most; zero: not known
@@ -50,6 +55,11 @@ void order(std::vector<Line>& lines, const std::string& by) {
 std::string cpu_text(const Amounts& used) { return fmt::format("{}m", used.cpu.milli()); }
 std::string memory_text(const Amounts& used) {
   return fmt::format("{}Mi", used.memory.value() / kMi);
+}
+
+std::string rate_text(const Quantity& bytes) {
+  const double k = static_cast<double>(bytes.value()) / 1000;
+  return k < 1000 ? fmt::format("{:.1f}kB/s", k) : fmt::format("{:.1f}MB/s", k / 1000);
 }
 
 std::string share(std::int64_t used, std::int64_t of) {
@@ -88,6 +98,54 @@ std::string top_pods(const std::vector<Object>& pods, const TopForm& form) {
   for (const Line& line : lines) {
     std::vector<std::string>& row = rows.emplace_back(line.names);
     row.insert(row.end(), {cpu_text(line.used), memory_text(line.used)});
+  }
+  return columns(rows);
+}
+
+std::string top_replicas(const std::vector<Object>& pods, const TopForm& form) {
+  std::vector<Line> lines;
+  bool gpus = false, network = false;
+  for (const Object& pod : pods) {
+    Line line;
+    if (form.with_namespace) line.names.emplace_back(api::ns(*pod));
+    line.names.emplace_back(api::label(*pod, "training.kubeflow.org/job-name"));
+    line.names.push_back(replica_name(*pod));
+    for (const json::value& container : json::get_array(*pod, {"containers"})) {
+      const Amounts used = usage_of(container);
+      line.used.cpu += used.cpu;
+      line.used.memory += used.memory;
+      if (json::find(container, {"usage", kGpu}) != nullptr) {
+        line.gpus = line.gpus.value_or(Quantity()) + amount(container, "usage", kGpu);
+        line.gpu_memory += amount(container, "usage", kGpuMemory);
+      }
+      if (json::find(container, {"usage", kNetworkIn}) == nullptr) continue;
+      line.network = {rate_text(amount(container, "usage", kNetworkIn)),
+                      rate_text(amount(container, "usage", kNetworkOut))};
+    }
+    gpus = gpus || line.gpus;
+    network = network || !line.network.first.empty();
+    lines.push_back(std::move(line));
+  }
+  order(lines, form.sort_by);
+  std::vector<std::vector<std::string>> rows;
+  if (form.with_header) {
+    std::vector<std::string>& header = rows.emplace_back();
+    if (form.with_namespace) header.emplace_back("NAMESPACE");
+    header.insert(header.end(), {"JOB", "REPLICA", "CPU(cores)", "MEMORY(bytes)"});
+    if (gpus) header.insert(header.end(), {"GPU(%)", "GPU-MEMORY(bytes)"});
+    if (network) header.insert(header.end(), {"NET-IN", "NET-OUT"});
+  }
+  for (const Line& line : lines) {
+    std::vector<std::string>& row = rows.emplace_back(line.names);
+    row.insert(row.end(), {cpu_text(line.used), memory_text(line.used)});
+    if (gpus) {
+      row.push_back(line.gpus ? fmt::format("{}%", line.gpus->milli() / 10) : "<none>");
+      row.push_back(line.gpus ? fmt::format("{}Mi", line.gpu_memory.value() / kMi) : "<none>");
+    }
+    if (!network) continue;
+    const bool known = !line.network.first.empty();
+    row.push_back(known ? line.network.first : "<unknown>");
+    row.push_back(known ? line.network.second : "<unknown>");
   }
   return columns(rows);
 }

@@ -19,6 +19,8 @@ struct TopForm {
 
 // Lists of PodMetrics, as `kubectl top pods` shows them.
 std::string top_pods(const std::vector<Object>& pods, const TopForm& form);
+// The same of the replicas of training jobs, with their GPUs and their network where that is known.
+std::string top_replicas(const std::vector<Object>& pods, const TopForm& form);
 // Lists of NodeMetrics beside the Nodes themselves: shares are of what is allocatable. A node that
 // nobody measures is told as such.
 std::string top_nodes(const std::vector<Object>& metrics, const std::vector<Object>& nodes,

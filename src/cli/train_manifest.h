@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "cli/train_code.h"
 
 namespace skiff::cli {
 
@@ -15,8 +16,8 @@ inline constexpr std::string_view kHostImage = "skiff.dev/host";
 struct TrainOptions {
   std::string name = {};
   std::string ns = {};
-  std::string framework = {};  // tensorflow, pytorch
-  std::string script = {};     // absolute path on this machine
+  std::string framework = {};  // of train_framework.h
+  std::string script = {};     // absolute path on this machine; with code: below its folder
   std::vector<std::string> arguments = {};
   std::string working_dir = {};
   std::string python = "python3";
@@ -28,6 +29,11 @@ struct TrainOptions {
   std::vector<std::string> env = {};  // NAME=value
   std::int64_t retries = 3;
   std::string data = {};  // Skiff's data folder, which no pod may see
+  int nproc = 1;          // processes in each pod
+  std::string image = std::string(kHostImage);
+  std::vector<std::string> datasets = {};  // absolute paths on this machine, shown read-only
+  std::vector<std::string> claims = {};    // NAME:/path
+  std::vector<CodeMap> code = {};          // a copy of the code; empty: its folder is mounted
 };
 
 // An error is a sentence for the user.

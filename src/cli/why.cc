@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "cli/why_advice.h"
 
 namespace skiff::cli {
 namespace {
@@ -145,6 +147,7 @@ std::vector<std::string> explain_job(const Situation& s, Time now) {
       out.push_back(fmt::format("{} is {}: pods {}", title,
                                 state.empty() ? "starting" : fmt::format("{}", state), counts));
     }
+    for (std::string& remark : job_remarks(job, now)) out.push_back(std::move(remark));
   }
   // Pods of one gang wait for the same thing: say it once.
   std::map<std::string, int> seen;
@@ -178,6 +181,13 @@ std::vector<std::string> explain(const Situation& situation, Time now) {
   }
   std::string warning = last_warning(situation.events);
   if (!warning.empty()) out.push_back(std::move(warning));
+  std::vector<std::string> remedies;
+  for (const std::string& reason : out) {
+    std::string remedy = advice(reason);
+    const bool known = std::ranges::find(remedies, remedy) != remedies.end();
+    if (!remedy.empty() && !known) remedies.push_back(std::move(remedy));
+  }
+  for (const std::string& remedy : remedies) out.push_back("What to do: " + remedy);
   return out;
 }
 

@@ -88,7 +88,7 @@ bool creates(const std::vector<client::Write>& writes) {
 }  // namespace
 
 std::vector<client::Write> arrange(const Controller& controller, const Observed& observed,
-                                   const Plan& plan) {
+                                   Plan plan) {
   std::vector<client::Write> writes;
   writes.reserve(plan.writes.size() + 2);
   // Children made for a root that is gone are collected at once. As long as the cache shows that
@@ -97,8 +97,8 @@ std::vector<client::Write> arrange(const Controller& controller, const Observed&
     writes.push_back(root_unchanged(controller, observed));
   }
   for (int turn = 0; turn <= 2; ++turn) {
-    for (const client::Write& write : plan.writes) {
-      if (rank(write.verb) == turn) writes.push_back(write);
+    for (client::Write& write : plan.writes) {
+      if (rank(write.verb) == turn) writes.push_back(std::move(write));
     }
   }
   for (client::Write& write : writes) fill_preconditions(controller, observed, write);
@@ -107,7 +107,7 @@ std::vector<client::Write> arrange(const Controller& controller, const Observed&
     client::Write status = on_root(controller, observed, client::Verb::kUpdate);
     status.subresource = "status";
     status.body = *observed.root;
-    json::set(status.body, {"status"}, *plan.status);
+    json::set(status.body, {"status"}, *std::move(plan.status));
     writes.push_back(std::move(status));
   }
   if (plan.delete_root) {

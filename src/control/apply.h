@@ -15,6 +15,6 @@ namespace skiff::control {
 // a root that is as it was observed: the status carries that condition, and where there is none, an
 // empty patch of the root that comes first, as it does where the plan asks for it.
 std::vector<client::Write> arrange(const Controller& controller, const Observed& observed,
-                                   const Plan& plan);
+                                   Plan plan);
 
 }  // namespace skiff::control

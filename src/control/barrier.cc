@@ -1,6 +1,7 @@
 #include "control/barrier.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "api/meta.h"
 
@@ -23,7 +24,15 @@ void Barrier::expect(const client::Write& write, const json::value& result, cons
                 .removal = removal};
   const Object before = cache->get(effect.key);
   if (before == nullptr) return;  // nothing that could change
+  // The answer may have come later than the change. What the write was conditional upon is from
+  // before it for certain.
+  const std::string& condition = write.resource_version;
   effect.newer_than = api::revision(*before);
+  if (!condition.empty()) {
+    std::uint64_t planned_from = 0;
+    std::from_chars(condition.data(), condition.data() + condition.size(), planned_from);
+    effect.newer_than = std::min(effect.newer_than, planned_from);
+  }
   effects_.push_back(std::move(effect));
 }
 
@@ -41,11 +50,18 @@ bool Barrier::open(const Lookup& lookup) {
     return cache == nullptr || cache->revision() >= entry.second;
   });
   if (!revisions_.empty()) return false;
-  std::erase_if(effects_, [&](const Effect& effect) {
-    const Cache* cache = lookup(effect.resource);
-    return cache == nullptr || seen(effect, *cache);
-  });
-  return effects_.empty();
+  // One that is not seen yet is enough to know: ten thousand are not looked at in every turn.
+  while (!effects_.empty()) {
+    const Cache* cache = lookup(effects_.back().resource);
+    if (cache != nullptr && !seen(effects_.back(), *cache)) return false;
+    effects_.pop_back();
+  }
+  return true;
+}
+
+Barrier::Mark Barrier::waits_for() const {
+  if (revisions_.empty()) return {};
+  return {.resource = revisions_.begin()->first, .revision = revisions_.begin()->second};
 }
 
 void Barrier::clear() {

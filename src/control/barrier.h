@@ -23,6 +23,14 @@ class Barrier {
   bool open(const Lookup& lookup);
   void clear();
 
+  // Of a closed one that has just been asked whether it is open: it stays closed until the cache of
+  // `resource` has reached `revision`. No resource: nobody can say until when.
+  struct Mark {
+    std::string resource = {};
+    std::uint64_t revision = 0;
+  };
+  Mark waits_for() const;
+
  private:
   // A write whose answer carries no revision: deletes and bindings.
   struct Effect {

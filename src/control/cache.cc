@@ -11,6 +11,33 @@ Key key_of(const json::value& object) {
   return {.ns = std::string(api::ns(object)), .name = std::string(api::name(object))};
 }
 
+namespace {
+
+// Ten thousand pods of one commit are taken in over several turns: others' keys come in between.
+constexpr std::size_t kEventsPerTurn = 64;
+
+// Who manages which field is half of a pod, and no controller asks: ten thousand jobs that are kept
+// would take twice the memory. A write without it leaves it as it is.
+Object without_managers(Object object) {
+  if (json::find(*object, {"metadata", "managedFields"}) == nullptr) return object;
+  json::object out;
+  out.reserve(object->get_object().size());
+  for (const auto& [key, member] : object->get_object()) {
+    if (key != "metadata") {
+      out.emplace(key, member);
+      continue;
+    }
+    json::object& metadata = out[key].emplace_object();
+    metadata.reserve(member.get_object().size() - 1);
+    for (const auto& [name, field] : member.get_object()) {
+      if (name != "managedFields") metadata.emplace(name, field);
+    }
+  }
+  return std::make_shared<const json::value>(std::move(out));
+}
+
+}  // namespace
+
 Cache::Cache(client::Client& client, api::Resource resource, std::function<void()> wake)
     : client_(client), resource_(std::move(resource)), wake_(std::move(wake)) {}
 
@@ -21,6 +48,7 @@ void Cache::distrust() {
 
 Result<std::vector<Change>> Cache::poll() {
   std::vector<Change> changes;
+  more_ = false;
   // Two passes: a watch that turns out to be expired is replaced by a list within the same poll.
   for (int pass = 0; pass < 2; ++pass) {
     if (must_list_) {
@@ -40,10 +68,12 @@ Result<std::vector<Change>> Cache::poll() {
       if (!opened) return changes;
     }
     auto events = watch_->poll();
-    while (events && !events->empty()) {
+    for (std::size_t taken = 0; events && !events->empty(); events = watch_->poll()) {
       // A watch may give its backlog in portions; the last one is empty.
+      taken += events->size();
       take_in(*events, changes);
-      events = watch_->poll();
+      more_ = taken >= kEventsPerTurn;
+      if (more_) return changes;
     }
     if (!events) {
       // Anything but kExpired means that only the stream broke: go on after the last event seen.
@@ -108,16 +138,19 @@ Object Cache::get(const Key& key) const {
   return it == objects_.end() ? nullptr : it->second;
 }
 
-std::vector<Object> Cache::owned_by(std::string_view uid) const {
+std::vector<Object> Cache::owned_by(std::string_view uid, const std::string* ns) const {
   std::vector<Object> out;
   const auto it = by_owner_.find(uid);
   if (it == by_owner_.end()) return out;
   out.reserve(it->second.size());
-  for (const auto& [key, object] : it->second) out.push_back(object);
+  for (const auto& [key, object] : it->second) {
+    if (ns == nullptr || key.ns == *ns) out.push_back(object);
+  }
   return out;
 }
 
 void Cache::put(Object object, std::vector<Change>& changes) {
+  object = without_managers(std::move(object));
   Object& slot = objects_[key_of(*object)];
   Change change{.before = std::move(slot), .after = object};
   if (change.before != nullptr) index(change.before, false);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +28,10 @@ class EventRecorder {
   EventRecorder(client::Client& client, const env::Clock& clock);
 
   void record(const Object& about, std::string_view component, const Note& note);
+  // Writes what was recorded, but no more than a moment's worth, and not more at once than the
+  // server answers: ten thousand pods that find a place at once have ten thousand events. True
+  // where more can be written at once; else an answer is waited for, or nothing is left.
+  bool write_some();
 
  private:
   struct Known {
@@ -33,14 +39,28 @@ class EventRecorder {
     Duration written = {};
   };
   struct State {
-    std::map<std::string, Known> known = {};  // by namespace/name
+    std::map<std::uint64_t, Known> known = {};  // by event_hash()
+    std::size_t in_flight = 0;
   };
-  void create(const std::string& ns, const std::string& name, const Object& about,
-              std::string_view component, const Note& note);
-  void raise(const std::string& ns, const std::string& name, std::int64_t count);
+  // Without the object itself, of which a newer version takes the place meanwhile.
+  struct Recorded {
+    std::uint64_t hash = 0;
+    std::string about = {};  // what involvedObject says, as text
+    std::string ns = {};
+    std::string name = {};
+    std::string component = {};
+    Note note = {};
+    Time at = {};  // when it happened; it may be written later
+  };
+  void write(const Recorded& recorded);
+  void create(const Recorded& recorded);
+  void raise(const Recorded& recorded, std::int64_t count);
+  void submit(client::Write write,
+              std::function<void(State& state, const Result<json::value>& answer)> done);
 
   client::Client& client_;
   const env::Clock& clock_;
+  std::deque<Recorded> recorded_ = {};
   // Answers may arrive after the recorder is gone; they hold this weakly.
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

@@ -37,18 +37,23 @@ void Join::root_changed(const Object& before, const Object& after) {
 }
 
 void Join::object_changed(const Object& before, const Object& after) {
-  if (before != nullptr) {
-    for (std::string& word : related_.has(*before)) {
+  std::vector<std::string> had;
+  std::vector<std::string> has;
+  if (before != nullptr) had = related_.has(*before);
+  if (after != nullptr) has = related_.has(*after);
+  // Most changes are of a status: the same words, and only the object behind them is another.
+  if (had != has && before != nullptr) {
+    const Key key = key_of(*before);
+    for (std::string& word : had) {
       const auto there = objects_.find({place(*before), std::move(word)});
       if (there == objects_.end()) continue;
-      there->second.erase(key_of(*before));
+      there->second.erase(key);
       if (there->second.empty()) objects_.erase(there);
     }
   }
   if (after == nullptr) return;
-  for (std::string& word : related_.has(*after)) {
-    objects_[{place(*after), std::move(word)}][key_of(*after)] = after;
-  }
+  const Key key = key_of(*after);
+  for (std::string& word : has) objects_[{place(*after), std::move(word)}][key] = after;
 }
 
 std::vector<Key> Join::roots_of(const json::value& object) const {

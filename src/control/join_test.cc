@@ -62,6 +62,22 @@ TEST(Join, a_root_sees_what_has_all_its_words_in_its_own_namespace) {
             (std::vector<std::string>{"both", "half"}));
 }
 
+TEST(Join, shows_the_newest_state_of_what_has_the_same_words_as_before) {
+  Join join(by_words());
+  const Object first = shared(object("a", "p", {"x", "y"}));
+  const Object second = shared(object("a", "p", {"x", "y"}));
+  const Object third = shared(object("a", "p", {"y", "z"}));
+  const json::value root = object("a", "r", {"y"});
+  join.object_changed(nullptr, first);
+  join.object_changed(first, second);
+  EXPECT_EQ(join.seen_by(root), std::vector<Object>{second});
+  join.object_changed(second, third);
+  EXPECT_EQ(join.seen_by(root), std::vector<Object>{third});
+  EXPECT_TRUE(join.seen_by(object("a", "r", {"x"})).empty());
+  join.object_changed(third, nullptr);
+  EXPECT_TRUE(join.seen_by(root).empty());
+}
+
 TEST(Join, a_root_without_words_sees_nothing_and_is_told_of_nothing) {
   Join join(by_words());
   const Object root = shared(object("a", "r", {}));

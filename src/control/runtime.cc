@@ -6,29 +6,29 @@
 #include <utility>
 
 #include "api/meta.h"
-#include "control/apply.h"
+#include "base/guarded.h"
+#include "control/answers.h"
 
 namespace skiff::control {
 namespace {
 
-constexpr Duration kBackoffMin = std::chrono::milliseconds(5);
-constexpr Duration kBackoffMax = std::chrono::seconds(60);
 constexpr Duration kFeedBackoffMax = std::chrono::seconds(10);
 // Plans cheaper than this are not worth spreading out: the delay would be noticed, the load not.
 constexpr Duration kDear = std::chrono::milliseconds(1);
 constexpr Duration kThrottleMax = std::chrono::seconds(1);
 constexpr int kThrottleFactor = 19;  // one part work, nineteen parts rest: a twentieth
+// Ten thousand services of one job may be due at once; another controller's keys come in between.
+constexpr std::size_t kKeysPerTurn = 50;
+// After so long a turn plans no more: what has changed meanwhile is looked at first. Where that
+// took longer itself, for as long as that.
+constexpr Duration kPlanningTime = std::chrono::milliseconds(10);
+// What is new is looked at before what has been, unless that has waited longer than this.
+constexpr Duration kHeadStart = std::chrono::seconds(1);
+// A plan that takes so long is made elsewhere the next time.
+constexpr Duration kLong = std::chrono::milliseconds(5);
 constexpr Duration kIdleMax = std::chrono::hours(1);
-
-Duration backoff(unsigned failures, Duration max) {
-  // 2^20 times the minimum is past any maximum, and the shift stays far from overflow.
-  return std::min(max, kBackoffMin * (std::int64_t{1} << std::min(failures, 20U)));
-}
-
-Duration wait_after(unsigned failures, const Error& error) {
-  return std::max<Duration>(backoff(failures, kBackoffMax),
-                            std::chrono::seconds(error.retry_after_s.value_or(0)));
-}
+// So long one that looks at everything waits for the rest of what has happened.
+constexpr Duration kPatienceForAll = std::chrono::seconds(1);
 
 // The write may have taken effect all the same.
 bool ambiguous(Code code) {
@@ -47,23 +47,6 @@ std::string_view text_of(const json::object& object, std::string_view field) {
 std::string_view group_of(std::string_view api_version) {
   const std::size_t slash = api_version.find('/');
   return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
-}
-
-// The failing write is the last one tried; those before it may carry errors too, because a
-// transaction that fails undoes them.
-const Error* failure(const std::vector<Result<json::value>>& answers) {
-  return answers.empty() || answers.back() ? nullptr : &answers.back().error();
-}
-
-// Asking again soon is no use: the server understood it and would not have it.
-bool refuses(Code code) { return code == Code::kForbidden || code == Code::kInvalid; }
-
-// What a batch is known by from plan to plan: what it does first.
-std::string title(const Batch& batch) {
-  if (batch.writes.empty()) return {};
-  const client::Write& write = batch.writes.front();
-  return fmt::format("{} {} {}/{}", static_cast<int>(write.verb), write.resource.key(), write.ns,
-                     write.name.empty() ? api::name(write.body) : std::string_view(write.name));
 }
 
 // The creation that the error is about, where the server understood it and would not have it.
@@ -139,10 +122,26 @@ void Runtime::add(GlobalController controller) {
 }
 
 Duration Runtime::pump() {
+  cost_ = {};
+  Duration at = clock_.elapsed();
+  const auto lap = [&] {
+    const Duration before = std::exchange(at, clock_.elapsed());
+    return at - before;
+  };
   poll_feeds();
+  cost_.feeds = lap();
   open_barriers();
+  cost_.barriers = lap();
   plan_due();
-  return until_next();
+  cost_.plans = lap();
+  const bool unsent = send_batches();
+  cost_.batches = lap();
+  const bool untold = events_.write_some();
+  cost_.events = lap();
+  if (options_.turned) options_.turned(cost_);
+  const bool more =
+      std::ranges::any_of(feeds_, [](const auto& entry) { return entry.second.cache->more(); });
+  return untold || more || unsent ? Duration{0} : until_next();
 }
 
 void Runtime::poll_feeds() {
@@ -166,9 +165,12 @@ void Runtime::poll_feeds() {
 
 void Runtime::deliver(const Subscriber& subscriber, const Change& change) {
   Member& member = *members_[subscriber.member];
-  if (member.keyed) return deliver_to_key(subscriber, change);
-  member.global->changed(subscriber.which, change.before, change.after);
-  mark(subscriber.member, {}, clock_.elapsed());
+  const auto told = guarded([&] {
+    if (member.keyed) return deliver_to_key(subscriber, change);
+    member.global->changed(subscriber.which, change.before, change.after);
+  });
+  if (!told) complain(member, change.after, told.error());
+  if (member.global) mark(subscriber.member, {}, clock_.elapsed());
 }
 
 void Runtime::deliver_to_key(const Subscriber& subscriber, const Change& change) {
@@ -219,82 +221,116 @@ void Runtime::deliver_to_watchers(const Subscriber& subscriber, const Change& ch
 }
 
 void Runtime::mark(std::size_t member, const Key& key, Duration at) {
-  Item& item = members_[member]->items[key];
+  const auto [it, fresh] = members_[member]->items.try_emplace(key);
+  Item& item = it->second;
+  auto& timers = members_[member]->timers;
+  // A global controller's only key has none to be ahead of.
+  if (fresh && members_[member]->keyed) at -= kHeadStart;
   at = std::max(at, item.not_before);
   if (item.due && *item.due <= at) return;
-  if (item.due) timers_.erase({*item.due, member, key});
+  if (item.due) timers.erase({*item.due, key});
   item.due = at;
-  timers_.emplace(at, member, key);
+  timers.emplace(at, key);
 }
 
 void Runtime::cancel(std::size_t member, const Key& key, Item& item) {
-  if (item.due) timers_.erase({*item.due, member, key});
+  if (item.due) members_[member]->timers.erase({*item.due, key});
   item.due.reset();
 }
 
 void Runtime::open_barriers() {
   const Duration now = clock_.elapsed();
-  for (auto it = blocked_.begin(); it != blocked_.end();) {
-    Member& member = *members_[it->first];
-    Item& item = member.items.at(it->second);
+  for (const Blocked::Id& id : blocked_.take(lookup_, now)) {
+    Member& member = *members_[id.first];
+    Item& item = member.items.at(id.second);
     if (!item.barrier.open(lookup_)) {
       if (now < item.blocked_until) {
-        ++it;
+        blocked_.add(id, item.barrier, item.blocked_until);
         continue;
       }
       options_.log(fmt::format("{}: {}/{} did not see its own writes in time; listing again",
                                member.keyed ? member.keyed->name : member.global->name,
-                               it->second.ns, it->second.name));
+                               id.second.ns, id.second.name));
       for (const std::string& resource : member.resources) feeds_[resource].cache->distrust();
       poll_feeds();
       item.barrier.clear();
       item.wanted = true;
     }
     item.blocked = false;
-    if (std::exchange(item.wanted, false)) mark(it->first, it->second, now);
-    it = blocked_.erase(it);
+    if (std::exchange(item.wanted, false)) mark(id.first, id.second, now);
   }
 }
 
 bool Runtime::ready(const Member& member) const {
   // A controller that has seen only half of its world would create what already exists.
+  // One that looks at everything waits for the rest of a commit as well: a scheduler would take a
+  // gang for incomplete. A key need not; its own writes it waits for by their revision. Where
+  // changes never cease it does not wait for ever: a gang that is seen in part is held.
+  const bool waits = member.global && !member.timers.empty() &&
+                     clock_.elapsed() - member.timers.begin()->first <= kPatienceForAll;
   return std::ranges::all_of(member.resources, [&](const std::string& resource) {
-    return feeds_.at(resource).cache->synced();
+    const Cache& known = *feeds_.at(resource).cache;
+    return known.synced() && !(waits && known.more());
   });
 }
 
 void Runtime::plan_due() {
   const Duration now = clock_.elapsed();
-  std::vector<std::pair<std::size_t, Key>> due;
-  for (const auto& [at, member, key] : timers_) {
-    if (at > now) break;
-    if (ready(*members_[member])) due.emplace_back(member, key);
+  struct Due {
+    std::size_t member = 0;
+    std::vector<Key> keys = {};
+  };
+  std::vector<Due> due;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Due next{.member = (first_ + i) % members_.size()};
+    const Member& member = *members_[next.member];
+    if (member.timers.empty() || member.timers.begin()->first > now || !ready(member)) continue;
+    for (const auto& [at, key] : member.timers) {
+      if (at > now || next.keys.size() == kKeysPerTurn) break;
+      next.keys.push_back(key);
+    }
+    due.push_back(std::move(next));
   }
-  for (const auto& [index, key] : due) {
-    Member& member = *members_[index];
-    const auto it = member.items.find(key);
-    if (it == member.items.end()) continue;
-    Item& item = it->second;
-    cancel(index, key, item);
-    if (item.in_flight > 0 || item.blocked) {
-      item.wanted = true;
-    } else if (member.global) {
-      plan_global(index, item);
-    } else {
-      plan_key(index, key, item);
+  const Duration enough = std::max(kPlanningTime, cost_.feeds);
+  // One key of each in turn: a job that is new does not wait behind fifty services.
+  for (std::size_t round = 0; round < kKeysPerTurn; ++round) {
+    for (const auto& [member, keys] : due) {
+      if (round >= keys.size()) continue;
+      plan_one(member, keys[round]);
+      if (clock_.elapsed() - now < enough) continue;
+      first_ = (member + 1) % members_.size();
+      return;
     }
   }
+}
+
+void Runtime::plan_one(std::size_t index, const Key& key) {
+  Member& member = *members_[index];
+  const auto it = member.items.find(key);
+  if (it == member.items.end()) return;
+  const Duration started = clock_.elapsed();
+  Item& item = it->second;
+  cancel(index, key, item);
+  if (item.in_flight > 0 || item.blocked) {
+    item.wanted = true;
+  } else if (member.global) {
+    plan_global(index, item);
+  } else {
+    plan_key(index, key, item);
+  }
+  const Duration took = clock_.elapsed() - started;
+  if (took <= cost_.dearest_took) return;
+  cost_.dearest_took = took;
+  cost_.dearest = member.keyed ? member.keyed->name : member.global->name;
 }
 
 std::optional<Observed> Runtime::observe(const Member& member, const Key& key) const {
   Observed observed{.root = feeds_.at(member.resources[0]).cache->get(key)};
   if (observed.root == nullptr) return std::nullopt;
   for (std::size_t i = 1; i <= member.keyed->owned.size(); ++i) {
-    auto owned = feeds_.at(member.resources[i]).cache->owned_by(api::uid(*observed.root));
-    if (member.keyed->root.namespaced) {
-      std::erase_if(owned, [&](const Object& object) { return api::ns(*object) != key.ns; });
-    }
-    observed.owned.push_back(std::move(owned));
+    const Cache& children = *feeds_.at(member.resources[i]).cache;
+    observed.owned.push_back(children.owned_by(api::uid(*observed.root),
+                                               member.keyed->root.namespaced ? &key.ns : nullptr));
   }
   for (const Join& join : member.joins) observed.seen.push_back(join.seen_by(*observed.root));
   return observed;
@@ -303,90 +339,116 @@ std::optional<Observed> Runtime::observe(const Member& member, const Key& key) c
 void Runtime::plan_key(std::size_t index, const Key& key, Item& item) {
   const Duration started = clock_.elapsed();
   Member& member = *members_[index];
-  auto observed = observe(member, key);
+  auto looked = guarded([&] { return observe(member, key); });
+  if (!looked) return broken(index, key, item, {}, looked.error());
+  std::optional<Observed> observed = *std::move(looked);
   if (!observed) {
     member.items.erase(key);
     return;
   }
   item.not_before = {};
-  Plan plan = member.keyed->plan(*observed, clock_.now());
-  if (plan.requeue_after) mark(index, key, started + *plan.requeue_after);
-  if (plan.empty()) {
-    item.failures = 0;
-    // Said once, not at every look at an object that stays as it is.
-    if (plan.notes != item.told) {
-      for (const Note& note : plan.notes) events_.record(observed->root, member.keyed->name, note);
-      item.told = std::move(plan.notes);
-    }
-    charge(item, started);
-    return;
+  if (item.long_plan && options_.elsewhere) {
+    return plan_elsewhere(index, key, item, *std::move(observed), started);
   }
-  item.told.clear();
-  submit(index, key, item, *std::move(observed), std::move(plan));
+  auto decision = guarded([&] { return decide(*member.keyed, *observed, clock_.now()); });
+  if (!decision) return broken(index, key, item, observed->root, decision.error());
+  item.long_plan = clock_.elapsed() - started >= kLong;
+  carry_out(index, key, item, *std::move(decision), started);
   // The answer may have come already; the item itself stays until a later pass finds it rootless.
-  charge(item, started);
+  charge(item, clock_.elapsed() - started);
 }
 
-void Runtime::submit(std::size_t index, const Key& key, Item& item, Observed observed, Plan plan) {
-  std::vector<client::Write> writes = arrange(*members_[index]->keyed, observed, plan);
+void Runtime::plan_elsewhere(std::size_t index, const Key& key, Item& item, Observed observed,
+                             Duration started) {
+  struct Work {
+    const Controller controller;
+    const Time now;
+    Observed observed = {};
+    const Object root = {};
+    Result<Decision> decision = Decision{};
+    Duration took = {};
+  };
+  const Object root = observed.root;
+  auto work = std::make_shared<Work>(Work{.controller = *members_[index]->keyed,
+                                          .now = clock_.now(),
+                                          .observed = std::move(observed),
+                                          .root = root});
   item.in_flight = 1;
-  client_.submit(writes, [this, index, key, observed = std::move(observed), writes,
-                          notes = std::move(plan.notes),
-                          weak = std::weak_ptr(alive_)](const Answers& answers) {
-    if (weak.expired()) return;
-    answered(index, key, observed, writes, notes, answers);
+  const Duration looked = clock_.elapsed() - started;
+  options_.elsewhere(
+      [work, &clock = clock_] {
+        const Duration began = clock.elapsed();
+        work->decision =
+            guarded([&] { return decide(work->controller, work->observed, work->now); });
+        // Here: what the caches have replaced meanwhile is freed with it.
+        work->observed = {};
+        work->took = clock.elapsed() - began;
+      },
+      [this, index, key, work, started, looked, weak = std::weak_ptr(alive_)] {
+        if (weak.expired()) return;
+        const Duration began = clock_.elapsed();
+        Item& planned = members_[index]->items.at(key);
+        planned.in_flight = 0;
+        planned.long_plan = looked + work->took >= kLong;
+        const bool submitted = work->decision && !work->decision->empty;
+        if (work->decision) {
+          carry_out(index, key, planned, *std::move(work->decision), started);
+        } else {
+          broken(index, key, planned, work->root, work->decision.error());
+        }
+        charge(planned, looked + work->took + clock_.elapsed() - began);
+        if (!submitted) settle(index, key, planned);
+      });
+}
+
+void Runtime::carry_out(std::size_t index, const Key& key, Item& item, Decision decision,
+                        Duration started) {
+  if (decision.requeue_after) mark(index, key, started + *decision.requeue_after);
+  if (!decision.empty) {
+    item.told.clear();
+    return submit(index, key, item, std::move(decision));
+  }
+  item.failures = 0;
+  // Said once, not at every look at an object that stays as it is.
+  if (decision.notes == item.told) return;
+  for (const Note& note : decision.notes) {
+    events_.record(decision.root, members_[index]->keyed->name, note);
+  }
+  item.told = std::move(decision.notes);
+}
+
+void Runtime::submit(std::size_t index, const Key& key, Item& item, Decision decision) {
+  item.in_flight = 1;
+  std::vector<client::Write> writes = std::move(decision.writes);
+  client_.submit(std::move(writes), [this, index, key, decision = std::move(decision),
+                                     weak = std::weak_ptr(alive_)](const Answers& answers) {
+    if (!weak.expired()) answered(index, key, decision, answers);
   });
 }
 
 void Runtime::hear_refusal(std::size_t index, const Key& key, Item& item, Refusal refusal) {
   const Member& member = *members_[index];
-  auto observed = observe(member, key);
+  auto looked = guarded([&] { return observe(member, key); });
+  if (!looked) return complain(member, {}, looked.error());
+  std::optional<Observed> observed = *std::move(looked);
   // What a server without transactions did before is not seen yet and would be done twice.
   if (!observed || !item.barrier.open(lookup_)) return;
   observed->refused = std::move(refusal);
-  Plan plan = member.keyed->plan(*observed, clock_.now());
-  if (plan.empty()) {
-    for (const Note& note : plan.notes) events_.record(observed->root, member.keyed->name, note);
+  auto decision = guarded([&] { return decide(*member.keyed, *observed, clock_.now()); });
+  if (!decision) return complain(member, observed->root, decision.error());
+  if (decision->empty) {
+    for (const Note& note : decision->notes) {
+      events_.record(decision->root, member.keyed->name, note);
+    }
     return;
   }
-  submit(index, key, item, *std::move(observed), std::move(plan));
+  submit(index, key, item, *std::move(decision));
 }
 
-void Runtime::plan_global(std::size_t index, Item& item) {
-  const Duration started = clock_.elapsed();
-  Member& member = *members_[index];
-  item.not_before = {};
-  GlobalPlan plan = member.global->plan(clock_.now());
-  if (plan.requeue_after) mark(index, {}, started + *plan.requeue_after);
-  std::erase_if(plan.batches, [&](const Batch& batch) {
-    const auto held = item.held.find(title(batch));
-    if (held == item.held.end() || held->second.until <= started) return false;
-    mark(index, {}, held->second.until);
-    return true;
-  });
-  std::erase_if(item.held, [&](const auto& entry) {
-    return entry.second.until + kBackoffMax < started;  // nobody plans it any more
-  });
-  if (plan.batches.empty()) item.failures = 0;
-  item.failed.reset();
-  // Counted before the first answer can come, so that the first does not look like the last.
-  item.in_flight = static_cast<unsigned>(plan.batches.size());
-  for (Batch& batch : plan.batches) {
-    std::vector<client::Write> writes = batch.writes;
-    client_.submit(std::move(writes), [this, index, batch = std::move(batch),
-                                       weak = std::weak_ptr(alive_)](const Answers& answers) {
-      if (!weak.expired()) batch_answered(index, batch, answers);
-    });
-  }
-  charge(item, started);
-}
-
-void Runtime::charge(Item& item, Duration started) {
-  const Duration ended = clock_.elapsed();
-  const Duration cost = ended - started;
+void Runtime::charge(Item& item, Duration cost) {
   if (cost < kDear) return;
   item.not_before =
-      std::max(item.not_before, ended + std::min(kThrottleMax, cost * kThrottleFactor));
+      std::max(item.not_before, clock_.elapsed() + std::min(kThrottleMax, cost * kThrottleFactor));
 }
 
 void Runtime::expect(Item& item, const std::vector<client::Write>& writes, const Answers& answers) {
@@ -395,74 +457,44 @@ void Runtime::expect(Item& item, const std::vector<client::Write>& writes, const
   }
 }
 
-void Runtime::answered(std::size_t index, const Key& key, const Observed& observed,
-                       const std::vector<client::Write>& writes, const std::vector<Note>& notes,
+void Runtime::answered(std::size_t index, const Key& key, const Decision& decision,
                        const Answers& answers) {
   Member& member = *members_[index];
   const auto it = member.items.find(key);
   if (it == member.items.end()) return;
   Item& item = it->second;
   item.in_flight = 0;
-  expect(item, writes, answers);
+  expect(item, decision.asked, answers);
   if (const Error* error = failure(answers)) {
     if (error->code == Code::kAlreadyExists) {
-      report_foreign_child(member, observed, writes, answers);
+      report_foreign_child(member, decision, answers);
     }
     failed(index, key, item, *error);
-    if (member.keyed->hears_refusals && !observed.refused) {
-      if (auto refusal = refusal_of(writes, *error)) {
+    if (member.keyed->hears_refusals && !decision.after_refusal) {
+      if (auto refusal = refusal_of(decision.asked, *error)) {
         hear_refusal(index, key, item, *std::move(refusal));
         if (item.in_flight > 0) return;  // settled by its own answer
       }
     }
   } else {
     // What was done in spite of a refusal does not end its back-off.
-    if (!observed.refused) item.failures = 0;
-    for (const Note& note : notes) events_.record(observed.root, member.keyed->name, note);
+    if (!decision.after_refusal) item.failures = 0;
+    for (const Note& note : decision.notes) {
+      events_.record(decision.root, member.keyed->name, note);
+    }
+    item.not_before = std::max(item.not_before, clock_.elapsed() + options_.rest);
   }
   settle(index, key, item);
 }
 
-void Runtime::batch_answered(std::size_t index, const Batch& batch, const Answers& answers) {
-  Member& member = *members_[index];
-  Item& item = member.items[{}];
-  --item.in_flight;
-  expect(item, batch.writes, answers);
-  if (const Error* error = failure(answers)) {
-    // One that fails again has a back-off of its own. Only new failures, be they ever so many, are
-    // one failure of the plan: a plan whose batches are never the same must rest as well.
-    const unsigned times = hold(index, item, batch, *error);
-    if (times == 1 && !refuses(error->code)) item.failed = *error;
-  } else {
-    item.held.erase(title(batch));
-    for (const auto& [object, note] : batch.notes) {
-      events_.record(object, member.global->name, note);
-    }
-  }
-  if (item.in_flight > 0) return;
-  if (item.failed) {
-    failed(index, {}, item, *item.failed);
-  } else {
-    item.failures = 0;
-  }
-  settle(index, {}, item);
-}
-
-unsigned Runtime::hold(std::size_t index, Item& item, const Batch& batch, const Error& error) {
-  Item::Held& held = item.held[title(batch)];
-  held.until = clock_.elapsed() + wait_after(held.failures++, error);
-  options_.log(fmt::format("{}: {}: {} (attempt {})", members_[index]->global->name, title(batch),
-                           error.message, held.failures));
-  doubt(*members_[index], error);
-  mark(index, {}, held.until);
-  return held.failures;
-}
-
 void Runtime::settle(std::size_t index, const Key& key, Item& item) {
   if (!item.barrier.open(lookup_)) {
+    // What was written after a refusal may have been answered, and settled, within the answer that
+    // told of the refusal.
+    if (item.blocked) return;
     item.blocked = true;
     item.blocked_until = clock_.elapsed() + options_.barrier_timeout;
-    blocked_.emplace(index, key);
+    blocked_.add({index, key}, item.barrier, item.blocked_until);
   } else if (std::exchange(item.wanted, false)) {
     mark(index, key, clock_.elapsed());
   }
@@ -493,41 +525,35 @@ void Runtime::doubt(const Member& member, const Error& error) {
   for (const std::string& resource : member.resources) feeds_.at(resource).cache->distrust();
 }
 
-void Runtime::report_foreign_child(const Member& member, const Observed& observed,
-                                   const std::vector<client::Write>& writes,
+void Runtime::report_foreign_child(const Member& member, const Decision& decision,
                                    const Answers& answers) {
   const Error* error = failure(answers);
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    const client::Write& write = writes[i];
+  for (std::size_t i = 0; i < decision.asked.size(); ++i) {
+    const client::Write& write = decision.asked[i];
     if (write.verb != client::Verb::kCreate) continue;
     const Key key{.ns = write.ns, .name = std::string(api::name(write.body))};
     const bool culprit = error->name.empty() ? i + 1 == answers.size() : error->name == key.name;
     const Cache* children = culprit ? cache(write.resource.key()) : nullptr;
     const Object there = children == nullptr ? nullptr : children->get(key);
     // Not in the cache: most likely our own, made before a restart and not heard of yet.
-    if (there == nullptr || api::controlled_by(*there, api::uid(*observed.root))) continue;
-    events_.record(observed.root, member.keyed->name,
+    if (there == nullptr || api::controlled_by(*there, api::uid(*decision.root))) continue;
+    events_.record(decision.root, member.keyed->name,
                    {.warning = true,
                     .reason = "FailedCreate",
                     .message = fmt::format("{} \"{}\" already exists and is not controlled by {} "
                                            "\"{}\"; rename or delete it",
                                            write.resource.plural, key.name, member.keyed->root.kind,
-                                           api::name(*observed.root))});
+                                           api::name(*decision.root))});
   }
 }
 
 Duration Runtime::until_next() const {
   const Duration now = clock_.elapsed();
-  Duration next = now + kIdleMax;
-  for (const auto& [at, member, key] : timers_) {
+  Duration next = std::min(now + kIdleMax, blocked_.next().value_or(Duration::max()));
+  for (const auto& member : members_) {
+    if (member->timers.empty() || member->timers.begin()->first >= next) continue;
     // A member that cannot see its world yet is woken by the feeds, not by its own timers.
-    if (at >= next) break;
-    if (!ready(*members_[member])) continue;
-    next = at;
-    break;
-  }
-  for (const auto& [member, key] : blocked_) {
-    next = std::min(next, members_[member]->items.at(key).blocked_until);
+    if (ready(*member)) next = member->timers.begin()->first;
   }
   for (const auto& [name, feed] : feeds_) {
     if (feed.failures > 0) next = std::min(next, feed.retry_at);

@@ -4,12 +4,15 @@
 // same thread. Only `Options::wake` is called from elsewhere; it must do no more than post a pump.
 //
 // A key (a root object of a controller) is planned when something of it changed, unless
-//  - a submit for it is under way, or the caches have not yet seen what its last one wrote;
+//  - a plan or a submit for it is under way, or the caches have not yet seen what its last one
+//  wrote;
 //  - its last plan failed and it backs off;
 //  - its plans are dear: one key never takes more than a twentieth of the loop's time.
-// Changes that arrive meanwhile become one plan.
+// Changes that arrive meanwhile become one plan. However many keys are due, a turn is short, and in
+// it the keys of all controllers take turns.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,24 +20,46 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "client/client.h"
 #include "control/barrier.h"
+#include "control/blocked.h"
 #include "control/cache.h"
 #include "control/controller.h"
+#include "control/decision.h"
 #include "control/events.h"
 #include "control/join.h"
 #include "env/env.h"
 
 namespace skiff::control {
 
+// Where the time of one pump went.
+struct TurnCost {
+  Duration feeds = {};
+  Duration barriers = {};
+  Duration plans = {};
+  Duration batches = {};
+  Duration events = {};
+  std::string dearest = {};  // the controller whose plan took longest
+  Duration dearest_took = {};
+};
+
 struct RuntimeOptions {
   std::function<void()> wake = [] {};
   std::function<void(std::string_view line)> log = [](std::string_view) {};
   // How long a key waits to see its own writes before everything is listed again.
   Duration barrier_timeout = std::chrono::seconds(30);
+  // What happens to a key for so long after it was written becomes one plan: for servers to which
+  // each write is work.
+  Duration rest = {};
+  // Where set: runs `work` on another thread and after it `then` on this one. A key whose plans
+  // take long, a job of ten thousand pods, is planned there; that is why plan() is pure.
+  using Fn = std::function<void()>;
+  std::function<void(Fn work, Fn then)> elsewhere = {};
+  // Where set, told of every pump. For whoever looks for what holds up the loop.
+  std::function<void(const TurnCost&)> turned = {};
 };
 
 class Runtime {
@@ -57,9 +82,10 @@ class Runtime {
  private:
   // What the runtime knows about one key of one controller; a global controller has one, unnamed.
   struct Item {
-    std::optional<Duration> due = {};  // in timers_
+    std::optional<Duration> due = {};  // in Member::timers
     bool wanted = false;               // something changed while it could not be planned
-    unsigned in_flight = 0;
+    unsigned in_flight = 0;            // a plan made elsewhere, or submits
+    bool long_plan = false;            // the last one was
     Barrier barrier = {};
     bool blocked = false;  // the barrier is closed
     Duration blocked_until = {};
@@ -81,7 +107,8 @@ class Runtime {
     std::optional<Controller> keyed = {};
     std::optional<GlobalController> global = {};
     std::map<Key, Item> items = {};
-    std::vector<Join> joins = {};  // of a keyed one: for each of Controller::seen
+    std::set<std::pair<Duration, Key>> timers = {};  // when which item is due
+    std::vector<Join> joins = {};                    // of a keyed one: for each of Controller::seen
     std::vector<std::string> resources = {};
   };
   struct Subscriber {
@@ -108,13 +135,19 @@ class Runtime {
   void cancel(std::size_t member, const Key& key, Item& item);
 
   void plan_due();
+  void plan_one(std::size_t member, const Key& key);
   void plan_key(std::size_t member, const Key& key, Item& item);
   void plan_global(std::size_t member, Item& item);
+  // True where it left some for the next turn.
+  bool send_batches();
   std::optional<Observed> observe(const Member& member, const Key& key) const;
-  void charge(Item& item, Duration started);
+  void plan_elsewhere(std::size_t member, const Key& key, Item& item, Observed observed,
+                      Duration started);
+  void carry_out(std::size_t member, const Key& key, Item& item, Decision decision,
+                 Duration started);
+  void charge(Item& item, Duration cost);
 
-  void answered(std::size_t member, const Key& key, const Observed& observed,
-                const std::vector<client::Write>& writes, const std::vector<Note>& notes,
+  void answered(std::size_t member, const Key& key, const Decision& decision,
                 const Answers& answers);
   void batch_answered(std::size_t member, const Batch& batch, const Answers& answers);
   // How often it has failed by now.
@@ -122,11 +155,15 @@ class Runtime {
   void expect(Item& item, const std::vector<client::Write>& writes, const Answers& answers);
   void settle(std::size_t member, const Key& key, Item& item);
   void failed(std::size_t member, const Key& key, Item& item, const Error& error);
+  // A controller threw. Its key backs off as after a submit that failed; all others go on.
+  void broken(std::size_t member, const Key& key, Item& item, const Object& about,
+              const Error& error);
+  // One that threw where there is nothing to try again: the log and the object say so.
+  void complain(const Member& member, const Object& about, const Error& error);
   void doubt(const Member& member, const Error& error);
   void hear_refusal(std::size_t member, const Key& key, Item& item, Refusal refusal);
-  void submit(std::size_t member, const Key& key, Item& item, Observed observed, Plan plan);
-  void report_foreign_child(const Member& member, const Observed& observed,
-                            const std::vector<client::Write>& writes, const Answers& answers);
+  void submit(std::size_t member, const Key& key, Item& item, Decision decision);
+  void report_foreign_child(const Member& member, const Decision& decision, const Answers& answers);
   Duration until_next() const;
 
   client::Client& client_;
@@ -134,10 +171,16 @@ class Runtime {
   const RuntimeOptions options_;
   const Barrier::Lookup lookup_;
   EventRecorder events_;
+  TurnCost cost_ = {};
   std::map<std::string, Feed> feeds_ = {};  // by api::Resource::key()
   std::vector<std::unique_ptr<Member>> members_ = {};
-  std::set<std::tuple<Duration, std::size_t, Key>> timers_ = {};
-  std::set<std::pair<std::size_t, Key>> blocked_ = {};
+  std::size_t first_ = 0;  // of members_: whose keys come first in the next turn
+  Blocked blocked_ = {};
+  struct Unsent {
+    std::size_t member = 0;
+    Batch batch = {};
+  };
+  std::deque<Unsent> unsent_ = {};  // counted in their item's in_flight
   // Answers that arrive after the runtime is gone find this expired.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

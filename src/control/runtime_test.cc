@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "api/meta.h"
 #include "control/testing/memory_server.h"
 #include "env/sim/clock.h"
@@ -52,11 +54,12 @@ Plan plan_echo(const Observed& observed, Time) {
   return plan;
 }
 
-// A server whose watches can fall silent without breaking.
+// A server whose watches can fall silent without breaking, and give events in portions.
 class QuietServer : public MemoryServer {
  public:
   using MemoryServer::MemoryServer;
   std::set<std::string> quiet = {};  // keys of resources
+  std::size_t portion = 0;           // how many events a watch gives at once; 0: all
 
   Result<std::unique_ptr<client::Watch>> watch(const api::Resource& resource,
                                                std::uint64_t after_revision,
@@ -73,13 +76,21 @@ class QuietServer : public MemoryServer {
         : server_(server), resource_(std::move(resource)), inner_(std::move(inner)) {}
     Result<std::vector<client::Event>> poll() override {
       if (server_.quiet.contains(resource_)) return std::vector<client::Event>();
-      return inner_->poll();
+      SKIFF_ASSIGN(std::vector<client::Event> arrived, inner_->poll());
+      for (client::Event& event : arrived) waiting_.push_back(std::move(event));
+      std::vector<client::Event> out;
+      while (!waiting_.empty() && (server_.portion == 0 || out.size() < server_.portion)) {
+        out.push_back(std::move(waiting_.front()));
+        waiting_.pop_front();
+      }
+      return out;
     }
 
    private:
     const QuietServer& server_;
     const std::string resource_;
     const std::unique_ptr<client::Watch> inner_;
+    std::deque<client::Event> waiting_ = {};
   };
 };
 
@@ -244,6 +255,200 @@ TEST_F(RuntimeTest, a_note_is_one_event_that_counts) {
   }
   EXPECT_EQ(count(kEvents), 2u);
   EXPECT_EQ(most, 4);
+}
+
+TEST_F(RuntimeTest, many_events_are_written_a_few_in_a_turn) {
+  constexpr std::size_t kMany = 120;
+  std::vector<std::size_t> written;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(server.write(create_root(fmt::format("a-{}", i), 0)));
+  }
+  for (int turn = 0; turn < 5; ++turn) {
+    clock.advance(std::chrono::milliseconds(1));
+    const Duration next = runtime->pump();
+    written.push_back(count(kEvents));
+    if (written.back() < kMany) EXPECT_EQ(next, Duration{0}) << turn;
+  }
+  EXPECT_EQ(written, (std::vector<std::size_t>{50, 100, kMany, kMany, kMany}));
+}
+
+TEST_F(RuntimeTest, a_controller_with_many_keys_lets_others_in_between) {
+  for (int i = 0; i < 120; ++i) ASSERT_TRUE(server.write(create_root(fmt::format("a-{}", i), 0)));
+  int others = 0;
+  runtime->add(
+      Controller{.name = "other-controller", .root = kPods, .plan = [&](const Observed&, Time) {
+                   ++others;
+                   return Plan{};
+                 }});
+  ASSERT_TRUE(server.write(
+      {.resource = kPods, .ns = "ns", .body = json::object{{"metadata", {{"name", "p"}}}}}));
+  EXPECT_EQ(runtime->pump(), Duration{0});
+  EXPECT_EQ(plans, 50);
+  EXPECT_EQ(others, 1);
+  settle();
+  EXPECT_GE(plans, 120);
+}
+
+TEST(CacheTest, keeps_objects_without_who_manages_their_fields) {
+  env::sim::Clock clock;
+  MemoryServer server(clock);
+  Cache cache(server, kPods, [] {});
+  const json::value metadata = json::object{
+      {"name", "p"}, {"managedFields", json::array{json::object{}}}, {"labels", {{"a", "b"}}}};
+  const json::value sent = json::object{{"metadata", metadata}, {"spec", {{"nodeName", "n"}}}};
+  ASSERT_TRUE(server.write({.resource = kPods, .ns = "ns", .body = sent}).has_value());
+  ASSERT_TRUE(cache.poll().has_value());
+  json::value expected = *server.get(kPods, "ns", "p");
+  ASSERT_NE(json::find(expected, {"metadata", "managedFields"}), nullptr);
+  expected.at("metadata").as_object().erase("managedFields");
+  EXPECT_EQ(*cache.get({.ns = "ns", .name = "p"}), expected);
+}
+
+client::Write create_pod(int number) {
+  client::Write write{.resource = kPods, .ns = "ns"};
+  write.body = json::object{{"metadata", {{"name", fmt::format("p-{}", number)}}}};
+  return write;
+}
+
+TEST(CacheTest, takes_in_many_events_over_several_polls) {
+  env::sim::Clock clock;
+  QuietServer server(clock);
+  server.portion = 50;
+  Cache cache(server, kPods, [] {});
+  ASSERT_TRUE(cache.poll().has_value());
+  EXPECT_FALSE(cache.more());
+  for (int i = 0; i < 150; ++i) ASSERT_TRUE(server.write(create_pod(i)).has_value());
+  const auto first = cache.poll();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->size(), 100u);
+  EXPECT_TRUE(cache.more());
+  EXPECT_LT(cache.revision(), server.revision()) << "what is left has not been taken in";
+  const auto second = cache.poll();
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->size(), 50u);
+  EXPECT_FALSE(cache.more());
+  EXPECT_EQ(cache.revision(), server.revision());
+}
+
+TEST_F(RuntimeTest, a_key_is_planned_before_all_events_of_others_are_taken_in) {
+  server.portion = 32;
+  std::size_t seen = 0, planned_at = 0;
+  runtime->add(
+      GlobalController{.name = "counter",
+                       .watched = {kPods},
+                       .changed = [&](std::size_t, const Object&, const Object&) { ++seen; },
+                       .plan =
+                           [&](Time) {
+                             planned_at = seen;
+                             return GlobalPlan{};
+                           }});
+  settle();
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(server.write(create_pod(i)).has_value());
+  ASSERT_TRUE(server.write(create_root("a", 1)));
+  EXPECT_EQ(runtime->pump(), Duration{0}) << "there is more to take in";
+  EXPECT_EQ(count(kPods), 1001u) << "the root has its pod";
+  EXPECT_EQ(seen, 64u);
+  EXPECT_EQ(planned_at, 0u) << "who looks at everything waits for all of it";
+  EXPECT_EQ(plans, 1);
+  runtime->pump();
+  EXPECT_EQ(plans, 1) << "the root waits to see its pod, which is behind the others";
+  settle();
+  EXPECT_EQ(planned_at, 1001u);
+  EXPECT_EQ(count(kPods), 1001u);
+  EXPECT_EQ(json::get_int(root("a"), {"status", "pods"}), 1);
+}
+
+TEST_F(RuntimeTest, who_looks_at_everything_does_not_wait_for_ever_for_the_rest_of_it) {
+  server.portion = 64;
+  int looks = 0;
+  runtime->add(GlobalController{.name = "counter",
+                                .watched = {kPods},
+                                .changed = [](std::size_t, const Object&, const Object&) {},
+                                .plan =
+                                    [&](Time) {
+                                      ++looks;
+                                      return GlobalPlan{};
+                                    }});
+  settle();
+  const int before = looks;
+  for (int turn = 0; turn < 15; ++turn) {
+    for (int i = 0; i < 64; ++i) {
+      ASSERT_TRUE(server.write(create_pod(turn * 64 + i)).has_value());
+    }
+    EXPECT_EQ(runtime->pump(), Duration{0}) << "there may always be more";
+    EXPECT_EQ(looks, turn <= 10 ? before : before + 1) << turn;
+    clock.advance(std::chrono::milliseconds(100));
+  }
+}
+
+// Time that passes with every look at it.
+class RestlessClock : public env::Clock {
+ public:
+  Time now() const override { return Time{elapsed_}; }
+  Duration elapsed() const override { return elapsed_ += Duration{1}; }
+  void advance(Duration by) { elapsed_ += by; }
+
+ private:
+  mutable Duration elapsed_ = {};
+};
+
+TEST(RefusalTest, what_is_written_at_once_after_one_is_waited_for_once) {
+  RestlessClock clock;
+  MemoryServer server(clock);
+  server.refuse = [](const client::Write& write) -> std::optional<Error> {
+    if (write.resource.key() != kPods.key()) return std::nullopt;
+    return Error{.code = Code::kForbidden, .message = "quota"};
+  };
+  std::vector<std::string> log;
+  Runtime runtime(server, clock,
+                  RuntimeOptions{.log = [&](std::string_view line) { log.emplace_back(line); }});
+  runtime.add(Controller{.name = "echo-controller",
+                         .root = kRoots,
+                         .owned = {kPods},
+                         .hears_refusals = true,
+                         .plan = [](const Observed& observed, Time now) {
+                           if (!observed.refused) return plan_echo(observed, now);
+                           Plan plan;
+                           if (json::find(*observed.root, {"status", "why"}) == nullptr) {
+                             plan.status = json::object{{"pods", 0}, {"why", "quota"}};
+                           }
+                           return plan;
+                         }});
+  ASSERT_TRUE(server.write(create_root("a", 1)));
+  for (int i = 0; i < 10; ++i) {
+    runtime.pump();
+    clock.advance(std::chrono::seconds(31));  // longer than who is blocked waits
+  }
+  EXPECT_EQ(json::get_string(*server.get(kRoots, "ns", "a"), {"status", "why"}), "quota");
+  for (const std::string& line : log) EXPECT_TRUE(line.contains(": quota (attempt ")) << line;
+}
+
+TEST(BarrierTest, an_answer_that_comes_after_the_change_waits_for_no_other) {
+  env::sim::Clock clock;
+  MemoryServer server(clock);
+  Cache cache(server, kPods, [] {});
+  const Barrier::Lookup lookup = [&](const std::string&) { return &cache; };
+  const auto pod = server.write(
+      {.resource = kPods, .ns = "ns", .body = json::object{{"metadata", {{"name", "p"}}}}});
+  ASSERT_TRUE(pod.has_value() && cache.poll().has_value());
+  client::Write bind{.resource = kPods,
+                     .ns = "ns",
+                     .name = "p",
+                     .subresource = "binding",
+                     .uid = std::string(api::uid(*pod)),
+                     .resource_version = std::string(api::resource_version(*pod))};
+  Barrier early;
+  early.expect(bind, json::object{{"kind", "Status"}}, lookup);
+  EXPECT_FALSE(early.open(lookup)) << "the cache has not seen it";
+  client::Write change = bind;
+  change.verb = client::Verb::kMergePatch;
+  change.subresource = {};
+  change.body = json::object{{"spec", {{"nodeName", "n"}}}};
+  ASSERT_TRUE(server.write(change).has_value() && cache.poll().has_value());
+  EXPECT_TRUE(early.open(lookup));
+  Barrier late;
+  late.expect(bind, json::object{{"kind", "Status"}}, lookup);
+  EXPECT_TRUE(late.open(lookup)) << "the cache had seen it before the answer came";
 }
 
 TEST_F(RuntimeTest, a_key_that_never_sees_its_own_writes_lists_again_in_the_end) {

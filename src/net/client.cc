@@ -32,8 +32,9 @@ constexpr std::size_t kWholeBodyBytes = std::size_t{1} << 30;
 std::string identity_of(const Endpoint& e) {
   std::string all =
       fmt::format("{}\n{}\n{}{}\n{}\n", e.host, e.port, e.tls, e.insecure, e.server_name);
+  // Asked for with every request, so it is compared and not hashed.
   if (e.tls) all += e.ca_pem + "\n" + e.certificate_pem + "\n" + e.key_pem;
-  return sha256_hex(all);
+  return all;
 }
 
 bool repeatable(std::string_view method) {
@@ -69,7 +70,25 @@ std::string render(const Endpoint& endpoint, const http::Request& request) {
 
 }  // namespace
 
-// Connections that wait for their next request, and TLS contexts, by endpoint.
+// By endpoint. The authorities of a machine take half a megabyte, so clients that ask the same
+// server share them.
+class Client::Contexts {
+ public:
+  Result<SSL_CTX*> get(const std::string& key, const Endpoint& endpoint) {
+    if (!endpoint.tls) return nullptr;
+    const std::lock_guard lock(mutex_);
+    const auto found = contexts_.find(key);
+    if (found != contexts_.end()) return found->second.get();
+    SKIFF_ASSIGN(auto context, make_client_tls(endpoint));
+    return contexts_.emplace(key, std::move(context)).first->second.get();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, ClientTls> contexts_;
+};
+
+// Connections that wait for their next request, by endpoint.
 class Client::Pool {
  public:
   const std::shared_ptr<Interrupt> everything = std::make_shared<Interrupt>();
@@ -96,15 +115,6 @@ class Client::Pool {
     if (kept_.size() > kKeptWires) kept_.pop_back();
   }
 
-  Result<SSL_CTX*> tls(const std::string& key, const Endpoint& endpoint) {
-    if (!endpoint.tls) return nullptr;
-    const std::lock_guard lock(mutex_);
-    const auto found = contexts_.find(key);
-    if (found != contexts_.end()) return found->second.get();
-    SKIFF_ASSIGN(auto context, make_client_tls(endpoint));
-    return contexts_.emplace(key, std::move(context)).first->second.get();
-  }
-
  private:
   struct Kept {
     std::string key;
@@ -113,7 +123,6 @@ class Client::Pool {
   };
   std::mutex mutex_;
   std::list<Kept> kept_;  // most recently used first
-  std::map<std::string, ClientTls> contexts_;
 };
 
 namespace {
@@ -246,8 +255,14 @@ class Exchange : public StreamingResponse {
 
 }  // namespace
 
-Client::Client() : pool_(std::make_shared<Pool>()) {}
+Client::Client() : pool_(std::make_shared<Pool>()), contexts_(std::make_shared<Contexts>()) {}
+Client::Client(std::shared_ptr<Contexts> contexts)
+    : pool_(std::make_shared<Pool>()), contexts_(std::move(contexts)) {}
 Client::~Client() = default;
+
+std::shared_ptr<Client> Client::sibling() const {
+  return std::shared_ptr<Client>(new Client(contexts_));
+}
 
 void Client::shut_down() { pool_->everything->set(); }
 
@@ -257,7 +272,7 @@ Result<std::unique_ptr<StreamingResponse>> Client::open(const Endpoint& endpoint
   const Deadline deadline = SteadyClock::now() + timeout;
   const std::string key = identity_of(endpoint);
   const std::string text = render(endpoint, request);
-  SKIFF_ASSIGN(SSL_CTX* const tls, pool_->tls(key, endpoint));
+  SKIFF_ASSIGN(SSL_CTX* const tls, contexts_->get(key, endpoint));
   while (true) {
     std::unique_ptr<Wire> wire = pool_->take(key);
     const bool kept = wire != nullptr;

@@ -52,6 +52,9 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // Another client with connections of its own, and the certificates that this one has read.
+  std::shared_ptr<Client> sibling() const;
+
   // The whole answer, whatever its status. A request that a kept connection lost unanswered is sent
   // once more, if repeating it is harmless by its method.
   Result<http::Response> send(const Endpoint& endpoint, const http::Request& request,
@@ -66,7 +69,11 @@ class Client {
 
  private:
   class Pool;
-  std::shared_ptr<Pool> pool_;
+  class Contexts;
+  explicit Client(std::shared_ptr<Contexts> contexts);
+
+  const std::shared_ptr<Pool> pool_;
+  const std::shared_ptr<Contexts> contexts_;
 };
 
 }  // namespace skiff::net

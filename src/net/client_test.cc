@@ -170,6 +170,17 @@ TEST(Client, IsInterruptedFromAnotherThread) {
   }
 }
 
+TEST(Client, ASiblingIsCutOffAlone) {
+  const auto server = serve([](const http::Request&) { return http::Response{.body = "ok"}; });
+  const Endpoint endpoint{.port = server->port(0)};
+  Client client;
+  const auto sibling = client.sibling();
+  ASSERT_TRUE(sibling->send(endpoint, {}));
+  sibling->shut_down();
+  EXPECT_FALSE(sibling->send(endpoint, {}));
+  EXPECT_TRUE(client.send(endpoint, {}));
+}
+
 TEST(Client, ManyThreadsShareIt) {
   const auto server =
       serve([](const http::Request& request) { return http::Response{.body = request.target}; });

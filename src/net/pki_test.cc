@@ -76,6 +76,22 @@ TEST(Pki, ClientsAreWhoTheirCertificateSays) {
   }
 }
 
+TEST(Pki, ASiblingTrustsTheSameServersAsItsClient) {
+  const Authority made;
+  const auto server = serve(made);
+  const Endpoint endpoint{.port = server->port(0), .tls = true, .ca_pem = made.ca.certificate_pem};
+  Endpoint stranger = endpoint;
+  stranger.ca_pem = Authority().ca.certificate_pem;
+  std::shared_ptr<Client> sibling;
+  {
+    Client client;
+    ASSERT_TRUE(client.send(endpoint, {}));
+    sibling = client.sibling();
+  }
+  EXPECT_TRUE(sibling->send(endpoint, {}));
+  EXPECT_FALSE(sibling->send(stranger, {}));
+}
+
 TEST(Pki, ServersAreTrustedOnlyUnderTheirNames) {
   const Authority made;
   const Authority other;

@@ -83,7 +83,9 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
       runtime_(runtime),
       clock_(clock),
       options_(std::move(options)),
-      meter_(runtime, clock, options_.node_name, [] { return read_machine_usage(); }),
+      meter_(
+          runtime, clock, options_.node_name, [] { return read_machine_usage(); },
+          [](int pid) { return read_network(pid); }),
       pods_mirror_(client, pods_resource(), [this] { poll_soon(); }),
       services_mirror_(client, services_resource(), [this] { poll_soon(); }),
       slices_mirror_(client, slices_resource(), [this] { poll_soon(); }),
@@ -187,6 +189,7 @@ void Agent::Impl::begin() {
   post_after(options_.resync_every, [](Impl& agent) { agent.resync(); });
   post_after(options_.volumes_every, [](Impl& agent) { agent.check_volumes(); });
   measure();
+  look_at_progress(0);
   poll_all();
 }
 

@@ -42,7 +42,9 @@ struct AgentOptions {
   std::vector<Gpu> gpus = {};
   std::function<Result<std::vector<GpuLoad>>()> gpu_loads = {};
   std::vector<std::string> hidden = {};  // folders no pod may see: Skiff's data
-  std::string volumes_folder = {};       // where volumes for claims are made; empty: nowhere
+  // The program that pods with a remote shell get (remote_shell.h); empty: they get none.
+  std::string remote_shell = {};
+  std::string volumes_folder = {};  // where volumes for claims are made; empty: nowhere
   // Where pods find names; empty: there is no such address, and they get an /etc/hosts instead.
   std::string dns_address = {};
   Variables machine_env = {};  // the environment of this process
@@ -50,6 +52,7 @@ struct AgentOptions {
   TokenSource tokens = {};
   // More than cores: most of a start is waiting for the disk and for the pod's own processes.
   int workers = 8;
+  Duration measure_every = std::chrono::seconds(10);  // how often what is used is measured
   Duration volumes_every = std::chrono::seconds(10);  // how often volumes are looked after
   Duration resync_every = std::chrono::seconds(30);   // how often everything else is
   Duration services_retry = std::chrono::seconds(10);

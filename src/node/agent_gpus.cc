@@ -5,6 +5,7 @@
 
 #include "api/meta.h"
 #include "node/agent_impl.h"
+#include "node/remote_shell.h"
 #include "node/service_links.h"
 #include "node/shim/files.h"
 #include "node/shim/user.h"
@@ -121,7 +122,9 @@ std::expected<Setup, Refusal> Agent::Impl::set_up(Pod& pod, const json::value& o
                                  .image = image,
                                  .own_uid = own_uid(),
                                  .environment = std::move(environment)});
-  if (setup) setup->spec.gpus = std::move(minors);
+  if (!setup) return setup;
+  setup->spec.gpus = std::move(minors);
+  add_remote_shell(object, container, options_.remote_shell, setup->spec);
   return setup;
 }
 

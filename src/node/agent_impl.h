@@ -24,6 +24,7 @@
 #include "node/node_object.h"
 #include "node/pod_events.h"
 #include "node/pod_plan.h"
+#include "node/progress/progress_desk.h"
 #include "node/token_cache.h"
 #include "node/usage/meter.h"
 
@@ -69,12 +70,10 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void source_event(SourceKind kind, const client::Event& event);
   void check_volumes();
   void tend_volumes(Pod& pod);
-
   // agent_claims.cc
   void reclaim_volumes();
   void reclaim(const Object& volume);
   void let_go(const Object& volume);
-
   // agent_pods.cc
   void pod_event(const client::Event& event);
   void adopt(const std::vector<std::string>& uids);
@@ -82,6 +81,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   void resync();
   void images_changed();
   void visit(const std::string& uid);
+  std::optional<std::string> find_port_clash(const Pod& pod) const;
   void ask_runtime(Pod& pod);
   void remove(Pod& pod);
   void rest(Pod& pod, Duration wait);  // nothing is done with it until then
@@ -121,8 +121,12 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
               Time began, const ProbeAnswer& answer);
 
   // agent_usage.cc
-  void measure();                                // and again, every few seconds
+  void measure();  // and again, every few seconds
+  void tell_idle(const UsageNote& note);
   std::vector<RunningPod> running_pods() const;  // from any thread
+  // agent_progress.cc
+  void look_at_progress(std::size_t round);  // and again, every few seconds
+  void tell_progress(const ProgressNews& news);
   // agent_gpus.cc
   void register_gpus(const json::value& node);
   void hold_gpus(const std::string& uid);    // as an earlier life gave them
@@ -166,6 +170,7 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   PodEvents events_;
   TokenCache tokens_;
   GpuBook gpus_;
+  ProgressDesk progress_ = {};
   unsigned volume_rounds_ = 0;
   std::set<std::string, std::less<>> reclaiming_ = {};  // volumes whose folder is being removed
   std::map<std::string, Pod, std::less<>> pods_ = {};

@@ -25,8 +25,10 @@ struct AgentPod {
   bool changed = false;  // the runtime told of a change meanwhile
   bool safe = false;     // its binding is on disk: programs may start
   bool safe_asked = false;
-  bool refresh = false;  // what its volumes are made of may have changed
-  bool measure = false;  // its volumes may have outgrown their limits
+  bool refresh = false;        // what its volumes are made of may have changed
+  bool measure = false;        // its volumes may have outgrown their limits
+  bool progress_told = false;  // its programs have ended and had their last look
+  std::string folder = {};     // of the runtime's; empty: not asked for yet
   std::optional<std::string> eviction = {};
   std::optional<SandboxRecord> sandbox = {};
   std::map<std::string, Obstacle, std::less<>> obstacles = {};

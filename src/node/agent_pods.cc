@@ -6,8 +6,11 @@
 #include <iterator>
 
 #include "api/meta.h"
+#include "base/quantity.h"
 #include "node/agent_impl.h"
+#include "node/host_ports.h"
 #include "node/pod_status.h"
+#include "node/progress_file.h"
 #include "node/security.h"
 
 namespace skiff::node {
@@ -64,9 +67,11 @@ StartReport start_all(Runtime& runtime, const std::string& uid, std::vector<Setu
       continue;
     }
     const auto stored = setup.stored;
+    const bool trains = setup.trains;
     auto spec = mount_volumes(std::move(setup), *folder, hidden);
     if (spec && stored) spec = lay_layers(std::move(*spec), *images, uid, *stored);
     if (spec) spec = mount_hosts(std::move(*spec), *folder, hosts);
+    if (spec && trains) spec = mount_progress(std::move(*spec), *folder);
     if (!spec) {
       report.failures.push_back({name, spec.error()});
       continue;
@@ -78,6 +83,20 @@ StartReport start_all(Runtime& runtime, const std::string& uid, std::vector<Setu
     report.started.push_back(name);
   }
   return report;
+}
+
+// What a run is measured against: its GPUs and its share of the CPUs.
+void note_limits(const json::value& pod, const GpuBook& gpus, const std::string& uid,
+                 RunningPod::Run& run) {
+  const json::object kept = gpus.kept(uid);
+  if (const json::value* claim = kept.if_contains(run.container)) {
+    run.gpus = json::strings(json::get_array(*claim, {"gpus"}));
+  }
+  const json::value* container = find_container(pod, run.container);
+  const json::value* limit =
+      container == nullptr ? nullptr : json::find(*container, {"resources", "limits", "cpu"});
+  if (limit == nullptr) return;
+  run.cpu_limit_milli = Quantity::from_json(*limit).value_or(Quantity()).milli();
 }
 
 }  // namespace
@@ -200,6 +219,7 @@ void Agent::Impl::visit(const std::string& uid) {
                  .obstacles = pod.obstacles,
                  .sandbox_obstacle = pod.sandbox_obstacle,
                  .eviction = pod.eviction,
+                 .port_clash = find_port_clash(pod),
                  .memory = pod.memory,
                  .health = look_after(pod),
                  .hooks = pod.hooks,
@@ -217,6 +237,21 @@ void Agent::Impl::visit(const std::string& uid) {
     if (start_containers(pod, starts)) break;
   }
   if (!pod.busy && !pod.gone) tend_volumes(pod);
+}
+
+// Only before it was taken: afterwards its ports are its own.
+std::optional<std::string> Agent::Impl::find_port_clash(const Pod& pod) const {
+  const auto taken = [](const Pod& one) {
+    return one.sandbox || json::find(*one.object, {"status", "startTime"}) != nullptr;
+  };
+  if (taken(pod) || !wants_host_ports(*pod.object)) return {};
+  std::vector<Object> others;
+  for (const auto& [uid, other] : pods_) {
+    // One that the API has let go holds nothing, whatever is still to be cleared away of it.
+    if (uid == pod.uid || other.gone || finished(*other.object)) continue;
+    if (taken(other)) others.push_back(other.object);
+  }
+  return port_clash(*pod.object, others);
 }
 
 void Agent::Impl::ask_runtime(Pod& pod) {
@@ -251,6 +286,7 @@ void Agent::Impl::remove(Pod& pod) {
         agent.events_.forget(at.uid);
         agent.tokens_.forget(at.uid);
         agent.gpus_.release(at.uid);
+        agent.progress_.forget(at.uid);
         agent.pods_.erase(at.uid);  // `at` is gone after this
         return;
       }
@@ -444,6 +480,7 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
                          : set_up(pod, object, *container, start.attempt, **image);
     if (setup) {
       pod.obstacles.erase(start.container);
+      setup->trains = trains(object);
       setups.push_back(std::move(*setup));
     } else {
       obstruct(pod, start.container, setup.error());
@@ -500,12 +537,14 @@ void Agent::Impl::publish_running(const std::string& uid) {
   if (found != pods_.end() && found->second.sandbox && found->second.sandbox->alive) {
     running.ns = found->second.sandbox->pod_ns;
     running.name = found->second.sandbox->pod_name;
+    running.shown = found->second.object ? replica_shown(*found->second.object) : "";
     for (const ContainerRecord& record : found->second.sandbox->containers) {
       if (record.state != ContainerState::kRunning) continue;
       running.runs.push_back({.container = record.name,
                               .attempt = record.attempt,
                               .pid = record.pid,
                               .started_at = record.started_at});
+      if (found->second.object) note_limits(*found->second.object, gpus_, uid, running.runs.back());
     }
   }
   const std::lock_guard lock(shared_mutex_);

@@ -8,10 +8,10 @@ namespace {
 // Pods of a deployment become ready one by one; the rules are made once for a handful of them.
 constexpr std::chrono::milliseconds kPause{20};
 
-// Pods are never led to the machine's loopback.
-ServiceTarget api_target(const ApiAddress& api) {
+// Pods with a network of their own are never led to the machine's loopback.
+ServiceTarget api_target(const ApiAddress& api, bool own_networks) {
   const auto ip = parse_ip(api.host);
-  if (!ip || *ip >> 24 == 127) return {};
+  if (!ip || (own_networks && *ip >> 24 == 127)) return {};
   return {.ip = *ip, .port = static_cast<std::uint16_t>(api.port)};
 }
 
@@ -33,8 +33,10 @@ void Agent::Impl::services_checked() {
 void Agent::Impl::lead_services() {
   if (services_busy_) return;  // services_led() comes back to it
   services_stale_ = false;
+  const bool own_networks = !options_.pod_cidr.empty();
   std::vector<ServicePort> table =
-      build_service_table(values(services_mirror_), values(slices_mirror_), api_target(api_));
+      build_service_table(values(services_mirror_), values(slices_mirror_),
+                          api_target(api_, own_networks), !own_networks);
   if (services_led_ && table == services_ && !services_again_) return;
   services_again_ = false;
   services_ = std::move(table);

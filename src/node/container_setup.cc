@@ -113,6 +113,7 @@ std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::stri
     Result<std::string> place = make_volume(pod_folder, volume, hidden);
     if (!place) return std::unexpected(volume_refusal(place.error()));
     places[volume.name] = {.path = std::move(*place), .read_only = volume.read_only};
+    if (volume.kind == VolumeKind::kHostPath) places[volume.name].hidden = hidden;
     if (volume.kind == VolumeKind::kMemory) places[volume.name].memory_bytes = volume.memory_bytes;
   }
   auto mounts = container_mounts(setup.container, places, setup.variables);

@@ -30,6 +30,7 @@ struct Setup {
   std::vector<Volume> volumes = {};
   json::value container = {};
   std::optional<image::StoredImage> stored = {};  // whose layers are to be its files
+  bool trains = false;                            // it gets a file to tell its progress in
 };
 
 // Pure but for the lookup of config maps and secrets.

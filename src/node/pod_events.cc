@@ -28,8 +28,11 @@ std::string pod_event_name(const json::value& pod, const PodNote& note) {
 
 json::value pod_event(const json::value& pod, const PodNote& note, std::string_view name,
                       std::string_view node_name, Time now) {
-  json::object about{{"apiVersion", "v1"},
-                     {"kind", "Pod"},
+  // Mostly a pod, sometimes what it belongs to.
+  const bool other = !api::kind(pod).empty() && api::kind(pod) != "Pod";
+  const std::string_view version = "v1", kind = "Pod";
+  json::object about{{"apiVersion", json::string(other ? api::api_version(pod) : version)},
+                     {"kind", json::string(other ? api::kind(pod) : kind)},
                      {"namespace", json::string(api::ns(pod))},
                      {"name", json::string(api::name(pod))},
                      {"uid", json::string(api::uid(pod))}};

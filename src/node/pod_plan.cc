@@ -76,6 +76,12 @@ class Round {
       message_ = "Pod was rejected: " + *forbidden;
       return;
     }
+    if (view_.port_clash) {
+      ending_ = true;
+      reason_ = "NodePorts";
+      message_ = *view_.port_clash;
+      return;
+    }
     if (view_.eviction) {
       ending_ = true;
       reason_ = "Evicted";

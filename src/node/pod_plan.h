@@ -48,7 +48,8 @@ struct PodView {
   std::optional<SandboxRecord> sandbox = {};                    // nothing: the runtime has none
   std::map<std::string, Obstacle, std::less<>> obstacles = {};  // by container
   std::optional<Obstacle> sandbox_obstacle = {};
-  std::optional<std::string> eviction = {};  // why the pod must leave this node
+  std::optional<std::string> eviction = {};    // why the pod must leave this node
+  std::optional<std::string> port_clash = {};  // why it must not start: another has its host port
   PodMemory memory = {};
   std::map<std::string, Verdict, std::less<>> health = {};  // of containers with probes
   HookRuns hooks = {};

@@ -517,6 +517,16 @@ TEST(PodPlan, APodThatWantsTheMachinesSettingsIsRejectedBeforeItStarts) {
             "Pod was rejected: forbidden sysctl: \"kernel.msgmax\" not allowlisted");
 }
 
+TEST(PodPlan, APodWhosePortAnotherHasIsRejectedBeforeItStarts) {
+  PodView at = view({});
+  at.port_clash = "Pod was rejected: taken";
+  const PodActions actions = plan_pod(at, kNow);
+  EXPECT_FALSE(actions.start_sandbox);
+  EXPECT_EQ(phase(actions), "Failed");
+  EXPECT_EQ(json::get_string(*actions.status, {"reason"}), "NodePorts");
+  EXPECT_EQ(json::get_string(*actions.status, {"message"}), "Pod was rejected: taken");
+}
+
 TEST(PodPlan, ALostSandboxEndsItsContainersAndRestartsThemByThePolicy) {
   PodActions actions = plan_pod(view({}, sandbox({running("main")}, false)), kNow);
   EXPECT_EQ(ended(actions), "ContainerStatusUnknown");

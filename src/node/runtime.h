@@ -97,7 +97,8 @@ struct SandboxRecord {
   std::string pod_ns = {};
   std::string pod_name = {};
   std::string ip = {};
-  bool alive = false;  // the shim is there and answers
+  std::string ports_at = "127.0.0.1";  // where its network finds its ports, for open_socket()
+  bool alive = false;                  // the shim is there and answers
   // The newest attempt of each container.
   std::vector<ContainerRecord> containers = {};
 };

@@ -255,12 +255,10 @@ Result<std::string> shown_path(const std::string& path, const std::vector<std::s
   if (real.empty()) return fail(Code::kInvalid, fmt::format("{} cannot be resolved", path));
   for (const std::string& folder : hidden) {
     const std::string closed = resolve(folder);
-    // Neither inside the hidden folder nor above it: the mask covers one place, and a mount of
-    // what is above would show the folder at another.
-    const std::string above = real == "/" ? real : real + "/";
-    if ((real + "/").starts_with(closed + "/") || (closed + "/").starts_with(above)) {
+    // What is above it may be mounted: there the hidden folder is covered.
+    if ((real + "/").starts_with(closed + "/")) {
       return fail(Code::kInvalid,
-                  fmt::format("{} holds Skiff's own data and cannot be mounted", path));
+                  fmt::format("{} is Skiff's own data and cannot be mounted", path));
     }
   }
   return real;
@@ -334,7 +332,10 @@ Result<std::vector<Mount>> container_mounts(const json::value& container,
       if (!stays_inside(sub)) return refused_sub_path(sub, EXDEV);
       made.inside = std::move(sub);
     } else if (!sub.empty()) {
+      // Before, so that nothing is made there, and after, as links may have led elsewhere.
+      SKIFF_TRY(shown_path(made.source + "/" + sub, volume->second.hidden));
       SKIFF_ASSIGN(made.source, sub_path(made.source, sub));
+      SKIFF_TRY(shown_path(made.source, volume->second.hidden));
     }
     out.push_back(std::move(made));
   }

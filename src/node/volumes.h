@@ -42,6 +42,7 @@ struct Place {
   std::string path = {};
   std::optional<std::int64_t> memory_bytes = {};  // as in Mount
   bool read_only = false;
+  std::vector<std::string> hidden = {};  // of a hostPath: what no subPath may lead to
 };
 
 // Why volumes cannot be had: kNotFound while something they refer to is missing (try again),
@@ -74,11 +75,12 @@ struct VolumeLimit {
 std::vector<VolumeLimit> volume_limits(const json::value& pod);
 
 // The real path of what a pod is to see of this machine, with no symbolic link in it. An error
-// where it is inside one of the `hidden` folders or above one. It need not exist.
+// where it is inside one of the `hidden` folders; where one of them is inside of it, the mount
+// covers that. It need not exist.
 Result<std::string> shown_path(const std::string& path, const std::vector<std::string>& hidden);
 
 // Makes the volume under the pod's folder and returns the path to mount. Again with other files:
-// swaps them; with the same ones: changes nothing. `hidden` are folders that no pod may mount.
+// swaps them; with the same ones: changes nothing. `hidden` are folders that no pod may see.
 Result<std::string> make_volume(const std::string& pod_folder, const Volume& volume,
                                 const std::vector<std::string>& hidden);
 

@@ -269,10 +269,11 @@ TEST_F(VolumesTest, HostPathsAreCheckedAndSkiffsDataIsHidden) {
   EXPECT_FALSE(host("relative", ""));
   fs::create_directories(folder_ + "/data/pki");
   fs::create_symlink(folder_ + "/data", folder_ + "/link");
-  for (const char* path : {"/data", "/data/pki", "/link", "/link/pki", ""}) {
+  for (const char* path : {"/data", "/data/pki", "/link", "/link/pki"}) {
     EXPECT_FALSE(host(folder_ + path, "")) << path;
   }
-  EXPECT_FALSE(host("/", ""));
+  EXPECT_TRUE(host(folder_, "")) << "what holds the data may be mounted, and the data is covered";
+  EXPECT_TRUE(host("/", ""));
   EXPECT_FALSE(host(folder_ + "/data/made", "DirectoryOrCreate"));
   EXPECT_FALSE(fs::exists(folder_ + "/data/made")) << "what is refused is not made";
   fs::create_symlink(folder_ + "/data/file", folder_ + "/dangling");
@@ -293,7 +294,7 @@ TEST_F(VolumesTest, AnImageMappingShowsNothingThatAVolumeMayNot) {
   };
   EXPECT_TRUE(mount("", folder_ + "/image"));
   EXPECT_TRUE(mount(folder_ + "/image", ""));
-  for (const std::string& bad : {folder_ + "/data", folder_ + "/link/pki", std::string("/")}) {
+  for (const std::string& bad : {folder_ + "/data", folder_ + "/link/pki"}) {
     EXPECT_FALSE(mount("", bad)) << bad;
     EXPECT_FALSE(mount(bad, "")) << bad;
   }
@@ -319,6 +320,21 @@ TEST_F(VolumesTest, ASubPathCannotLeaveItsVolume) {
       << "who may write into the volume may write there";
   for (const char* bad : {"..", "in/../../x", "/etc", "out", "out/x"})
     EXPECT_FALSE(mount(bad)) << bad;
+}
+
+TEST_F(VolumesTest, ASubPathDoesNotLeadIntoSkiffsData) {
+  fs::create_directories(folder_ + "/data/pki");
+  fs::create_symlink("data", folder_ + "/link");
+  const auto mount = [&](const std::string& sub) {
+    return container_mounts(
+        parse(R"({"volumeMounts":[{"name":"v","mountPath":"/m","subPath":")" + sub + R"("}]})"),
+        {{"v", {.path = folder_, .hidden = {folder_ + "/data"}}}}, {});
+  };
+  EXPECT_TRUE(mount("other"));
+  for (const char* bad : {"data", "data/pki", "link/pki", "data/made"}) {
+    EXPECT_FALSE(mount(bad)) << bad;
+  }
+  EXPECT_FALSE(fs::exists(folder_ + "/data/made")) << "what is refused is not made";
 }
 
 TEST_F(VolumesTest, ASubPathOfAVolumeInMemoryIsLookedUpInsideOfIt) {

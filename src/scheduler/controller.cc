@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "api/meta.h"
 #include "scheduler/schedule.h"
@@ -44,7 +47,12 @@ bool same_but_numbers(std::string_view a, std::string_view b) {
   return strip(a) == strip(b);
 }
 
-bool worth_writing(const Waiting& waiting, std::size_t position, Time now) {
+// `position`: among all that wait; `in_gang`: among those of its gang.
+bool worth_writing(const Waiting& waiting, std::size_t position, std::size_t in_gang, Time now) {
+  // A gang waits as one: telling each of ten thousand pods so would cost more than placing them.
+  if (in_gang >= kNumbersFor) return false;
+  // A large gang is made in several steps; most that are incomplete will soon be whole.
+  if (waiting.incomplete && position >= kNumbersFor) return false;
   const json::object* known = api::condition(*waiting.pod->object, "PodScheduled");
   if (known == nullptr) return true;
   const json::value condition(*known);
@@ -88,6 +96,15 @@ control::Batch say_why(const Waiting& waiting, Time now) {
       .notes = {
           {.object = waiting.pod->object,
            .note = {.warning = true, .reason = "FailedScheduling", .message = waiting.message}}}};
+}
+
+void say_why_all(const std::vector<Waiting>& all, Time now, control::GlobalPlan& plan) {
+  std::unordered_map<std::string_view, std::size_t> told;  // by gang
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string& gang = all[i].pod->gang;
+    const std::size_t in_gang = gang.empty() ? 0 : told[gang]++;
+    if (worth_writing(all[i], i, in_gang, now)) plan.batches.push_back(say_why(all[i], now));
+  }
 }
 
 // Changes nothing, and fails where the member is no longer as it was seen.
@@ -170,18 +187,13 @@ control::GlobalController make_scheduler() {
               },
           .plan =
               [books](Time now) {
-                const Decisions decisions = schedule(books->snapshot());
-                control::GlobalPlan plan;
+                const Decisions decisions = schedule(books->snapshot(), now);
+                control::GlobalPlan plan{.requeue_after = decisions.look_again_after};
                 for (const auto& gang : decisions.gangs) plan.batches.push_back(bind(gang));
                 for (const auto& selection : decisions.selections) {
                   plan.batches.push_back(select(selection));
                 }
-                for (std::size_t i = 0; i < decisions.waiting.size(); ++i) {
-                  const Waiting& waiting = decisions.waiting[i];
-                  if (worth_writing(waiting, i, now)) {
-                    plan.batches.push_back(say_why(waiting, now));
-                  }
-                }
+                say_why_all(decisions.waiting, now, plan);
                 return plan;
               }};
 }

@@ -45,13 +45,13 @@ struct SchedulerTest : ::testing::Test {
         {"spec", {{"containers", {json::object{{"resources", {{"requests", {{"cpu", cpu}}}}}}}}}}};
     ASSERT_TRUE(server.write(write));
   }
-  void add_member(std::string name, std::string gang_min) {
+  void add_member(std::string name, std::string gang_min, json::object spec = {}) {
     client::Write write{.resource = kPods, .ns = "ns"};
     write.body =
         json::object{{"metadata",
                       {{"name", name},
                        {"annotations", {{kGangAnnotation, "g"}, {kGangMinAnnotation, gang_min}}}}},
-                     {"spec", json::object{}}};
+                     {"spec", std::move(spec)}};
     ASSERT_TRUE(server.write(write));
   }
   void remove(std::string name) {
@@ -92,6 +92,38 @@ TEST_F(SchedulerTest, a_pod_that_waits_says_why_once) {
   add("b", "1");  // changes the free amount, and with it nothing but a number
   settle();
   EXPECT_EQ(server.writes(), writes + 3);  // the pod, its binding, its event
+}
+
+TEST_F(SchedulerTest, of_a_large_gang_that_is_still_being_made_only_the_first_are_told) {
+  constexpr int kThere = 150;
+  for (int i = 0; i < kThere; ++i) add_member(fmt::format("m-{}", i), "200");
+  settle();
+  int told = 0;
+  for (const Object& pod : server.list(kPods, {}, {})->items) {
+    told += api::condition(*pod, "PodScheduled") != nullptr ? 1 : 0;
+  }
+  EXPECT_EQ(told, 100);
+  for (int i = kThere; i < 200; ++i) add_member(fmt::format("m-{}", i), "200");
+  settle();
+  EXPECT_EQ(node_of("m-0"), "n1");
+  EXPECT_EQ(node_of("m-199"), "n1");
+}
+
+TEST_F(SchedulerTest, of_a_large_gang_that_does_not_fit_only_the_first_are_told) {
+  const json::array containers{json::object{{"resources", {{"requests", {{"cpu", "1"}}}}}}};
+  for (int i = 0; i < 150; ++i) {
+    add_member(fmt::format("m-{}", i), "150", json::object{{"containers", containers}});
+  }
+  add("z", "8");
+  settle();
+  int told = 0;
+  for (const Object& pod : server.list(kPods, {}, {})->items) {
+    if (!api::name(*pod).starts_with("m-")) continue;
+    told += api::condition(*pod, "PodScheduled") != nullptr ? 1 : 0;
+  }
+  EXPECT_EQ(told, 100);
+  const json::value alone = get("z");
+  EXPECT_NE(api::condition(alone, "PodScheduled"), nullptr) << "the gang does not silence others";
 }
 
 TEST_F(SchedulerTest, numbers_of_a_reason_are_brought_up_to_date_in_time) {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "api/meta.h"
 #include "scheduler/amount.h"
@@ -54,6 +56,17 @@ double fullness(const Pod& pod, const Slot& slot) {
   return most;
 }
 
+// How many such pods the slot has room for.
+double room_for(const Pod& pod, const Slot& slot) {
+  double least = std::numeric_limits<double>::max();
+  for (const auto& [resource, milli] : pod.requests) {
+    if (resource == kPodCount || milli <= 0) continue;
+    const auto left = static_cast<double>(std::max<std::int64_t>(0, at(slot.free, resource)));
+    least = std::min(least, left / static_cast<double>(milli));
+  }
+  return least;
+}
+
 struct Unit {
   std::vector<PodPtr> pods = {};
   std::int64_t priority = 0;
@@ -80,31 +93,48 @@ std::vector<Unit> units_of(const Snapshot& snapshot) {
   return units;
 }
 
+// The nodes with what is left of them when `taken` is.
+std::vector<Slot> slots_beside(const Snapshot& snapshot,
+                               const std::map<std::string, Amounts>& taken) {
+  std::vector<std::size_t> ports;
+  for (std::size_t i = 0; i < snapshot.resources.size(); ++i) {
+    if (snapshot.resources[i].starts_with(kHostPort)) ports.push_back(i);
+  }
+  std::vector<Slot> slots;
+  for (const auto& [name, node] : snapshot.nodes) {
+    Slot slot{.node = node.get(), .free = node->allocatable};
+    if (!ports.empty()) {
+      slot.free.resize(std::max(slot.free.size(), snapshot.resources.size()));
+    }
+    for (const std::size_t port : ports) slot.free[port] = 1000;
+    const auto used = taken.find(name);
+    for (std::size_t i = 0; used != taken.end() && i < slot.free.size(); ++i) {
+      slot.free[i] -= at(used->second, i);
+    }
+    slots.push_back(std::move(slot));
+  }
+  return slots;
+}
+
+// Whether room can be held costs a look at every node; those further behind wait for another round.
+constexpr std::size_t kLooks = 16;
+
+// How much longer room is held for what has waited for `age`; nothing where none is.
+std::optional<Duration> held_for(Duration age) {
+  const Duration past = age % (kPatience + kHold);
+  if (age < kPatience || past < kPatience) return std::nullopt;
+  return kPatience + kHold - past;
+}
+
 class Round {
  public:
-  explicit Round(const Snapshot& snapshot) : snapshot_(snapshot) {
-    std::vector<std::size_t> ports;
-    for (std::size_t i = 0; i < snapshot.resources.size(); ++i) {
-      if (snapshot.resources[i].starts_with(kHostPort)) ports.push_back(i);
-    }
-    for (const auto& [name, node] : snapshot.nodes) {
-      Slot slot{.node = node.get(), .free = node->allocatable};
-      if (!ports.empty()) {
-        slot.free.resize(std::max(slot.free.size(), snapshot.resources.size()));
-      }
-      for (const std::size_t port : ports) slot.free[port] = 1000;
-      const auto used = snapshot.used.find(name);
-      for (std::size_t i = 0; used != snapshot.used.end() && i < slot.free.size(); ++i) {
-        slot.free[i] -= at(used->second, i);
-      }
-      slots_.push_back(std::move(slot));
-    }
-  }
+  Round(const Snapshot& snapshot, Time now)
+      : snapshot_(snapshot), now_(now), slots_(slots_beside(snapshot, snapshot.used)) {}
 
   Decisions run() {
     for (const Unit& unit : units_of(snapshot_)) {
       if (unit.pods.front()->gang.empty()) {
-        place_alone(unit.pods.front());
+        place_alone(unit);
       } else {
         place_gang(unit);
       }
@@ -113,13 +143,14 @@ class Round {
   }
 
  private:
-  void place_alone(const PodPtr& pod) {
+  void place_alone(const Unit& unit) {
+    const PodPtr& pod = unit.pods.front();
     // Within a round free amounts only shrink: what failed once fails again, for the same reason.
     const auto failed = failed_.find(pod->signature);
     if (failed != failed_.end()) return wait(pod, failed->second);
     const ClaimsView claims = view(*pod);
     if (claims.blocked) return wait(pod, blocked(claims));
-    Slot* slot = best(*pod, claims);
+    Slot* slot = best(slots_, *pod, claims);
     if (claims.coming) {
       // Its volume is being made; nobody behind it takes its place meanwhile.
       if (slot != nullptr) take(*pod, *slot, 1);
@@ -128,7 +159,8 @@ class Round {
     if (slot == nullptr) {
       std::string why = explain(*pod, claims);
       failed_.emplace(pod->signature, why);
-      return wait(pod, std::move(why));
+      wait(pod, std::move(why));
+      return hold_room(unit, 1);
     }
     take(*pod, *slot, 1);
     exclusive_.insert(claims.exclusive.begin(), claims.exclusive.end());
@@ -145,8 +177,12 @@ class Round {
     const std::size_t needed = wanted > placed ? wanted - placed : 0;
     const std::string name = first.gang.substr(first.gang.find('/') + 1);
     if (unit.pods.size() < needed) {
-      return wait_all(unit, fmt::format("gang \"{}\" starts {} pods together and {} exist so far",
-                                        name, wanted, placed + unit.pods.size()));
+      const std::string why = fmt::format("gang \"{}\" starts {} pods together and {} exist so far",
+                                          name, wanted, placed + unit.pods.size());
+      for (const PodPtr& pod : unit.pods) {
+        decisions_.waiting.push_back({.pod = pod, .message = why, .incomplete = true});
+      }
+      return;
     }
     std::vector<std::pair<PodPtr, Slot*>> tried;
     std::vector<control::Key> held;  // claims that only one pod may have
@@ -156,7 +192,7 @@ class Round {
       const ClaimsView claims = view(*pod);
       if (claims.blocked) return drop(tried, held, unit, blocked(claims));
       selecting = selecting || claims.coming || !claims.unplaced.empty();
-      Slot* slot = best(*pod, claims);
+      Slot* slot = best(slots_, *pod, claims);
       if (slot == nullptr) {
         left.push_back({.pod = pod, .message = explain(*pod, claims)});
         // Enough to know: the gang cannot be whole any more.
@@ -170,11 +206,15 @@ class Round {
       tried.emplace_back(pod, slot);
     }
     if (tried.size() < needed || tried.empty()) {
-      const std::string why = left.front().message;
-      const std::string message =
-          fmt::format("gang \"{}\" needs room for {} pods at once and {} fit: {}", name, needed,
-                      tried.size(), why);
-      return drop(tried, held, unit, message);
+      std::string why = left.front().message;
+      // One that comes to a gang that is whole waits for itself alone.
+      if (needed > 0) {
+        why = fmt::format("gang \"{}\" needs room for {} pods at once and {} fit: {}", name, needed,
+                          tried.size(), why);
+      }
+      drop(tried, held, unit, why);
+      if (placed == 0) hold_room(unit, needed);
+      return;
     }
     if (selecting) {
       for (const auto& [pod, slot] : tried) select(view_claims(snapshot_, *pod), *slot);
@@ -202,6 +242,68 @@ class Round {
     wait_all(unit, why);
   }
 
+  // Takes away from all that come later what `needed` pods of the unit will need, on nodes that
+  // have room for them when what ends by itself has ended.
+  void hold_room(const Unit& unit, std::size_t needed) {
+    const std::optional<Duration> hold = held_for(now_ - unit.created);
+    if (!hold || !held_by_.empty() || ++looked_ > kLooks) return;
+    std::vector<Slot> calm = slots_beside(snapshot_, snapshot_.lasting);
+    std::set<std::size_t> chosen;
+    std::unordered_set<std::string_view> failed;  // signatures: amounts only shrink here, too
+    std::size_t fit = 0;
+    std::size_t left = unit.pods.size();
+    for (const PodPtr& pod : unit.pods) {
+      if (fit == needed || fit + left < needed) break;
+      --left;
+      if (failed.contains(pod->signature)) continue;
+      const auto where = soonest(calm, *pod);
+      if (!where) {
+        failed.insert(pod->signature);
+        continue;
+      }
+      take(*pod, calm[*where], 1);
+      chosen.insert(*where);
+      ++fit;
+    }
+    if (fit < needed) return;  // it waits for more than what ends by itself
+    for (const std::size_t i : chosen) leave(slots_[i], calm[i]);
+    held_by_ = unit.pods.front()->key.name;
+    decisions_.look_again_after = hold;
+  }
+
+  // Of the nodes that can take the pod when they are calm, the one with the most room already:
+  // there is least to wait for. Of equals the one that would be fullest.
+  std::optional<std::size_t> soonest(const std::vector<Slot>& calm, const Pod& pod) const {
+    const ClaimsView claims = view(pod);
+    std::optional<std::size_t> found;
+    std::pair<double, double> score;
+    for (std::size_t i = 0; i < calm.size(); ++i) {
+      if (lacking(pod, calm[i].free) || obstacle(pod, *calm[i].node)) continue;
+      if (volume_obstacle(claims, *calm[i].node)) continue;
+      const std::pair mine(room_for(pod, slots_[i]), fullness(pod, calm[i]));
+      if (found && mine <= score) continue;
+      found = i;
+      score = mine;
+    }
+    return found;
+  }
+
+  // Others may have of the node what is left beside the gang, less what they hold of it already.
+  void leave(Slot& slot, const Slot& beside_gang) const {
+    static const Amounts kNone;
+    const auto amounts = [&](const std::map<std::string, Amounts>& by_node) -> const Amounts& {
+      const auto found = by_node.find(slot.node->name);
+      return found == by_node.end() ? kNone : found->second;
+    };
+    const Amounts& used = amounts(snapshot_.used);
+    const Amounts& lasting = amounts(snapshot_.lasting);
+    for (std::size_t i = 0; i < slot.free.size(); ++i) {
+      const std::int64_t passing = at(used, i) - at(lasting, i);
+      slot.free[i] =
+          std::max<std::int64_t>(0, std::min(slot.free[i], at(beside_gang.free, i) - passing));
+    }
+  }
+
   // The first pod that wants a claim chooses for all; the others follow when it is bound.
   void select(const ClaimsView& claims, const Slot& slot) {
     for (const Object& claim : claims.unplaced) {
@@ -222,10 +324,10 @@ class Round {
     return fmt::format("0/{} nodes are available: {}", slots_.size(), *claims.blocked);
   }
 
-  Slot* best(const Pod& pod, const ClaimsView& claims) {
+  static Slot* best(std::vector<Slot>& slots, const Pod& pod, const ClaimsView& claims) {
     Slot* found = nullptr;
     double score = -1;
-    for (Slot& slot : slots_) {
+    for (Slot& slot : slots) {
       if (lacking(pod, slot.free) || obstacle(pod, *slot.node)) continue;
       if (volume_obstacle(claims, *slot.node)) continue;
       const double mine = fullness(pod, slot);
@@ -284,6 +386,9 @@ class Round {
     std::string out =
         fmt::format("0/{} nodes are available: {}", slots_.size(), fmt::join(parts, ", "));
     if (impossible && !possible) out += "; the request is larger than any node it may run on";
+    if (!held_by_.empty()) {
+      out += fmt::format("; room is held for {}, which has waited longer", held_by_);
+    }
     return out;
   }
 
@@ -305,15 +410,18 @@ class Round {
   }
 
   const Snapshot& snapshot_;
+  const Time now_;
   std::vector<Slot> slots_ = {};
   std::unordered_map<std::string, std::string> failed_ = {};
   std::set<std::string> selected_ = {};    // uids of claims
   std::set<control::Key> exclusive_ = {};  // claims that a pod of this round has to itself
+  std::string held_by_ = {};               // the first pod of what room is held for
+  std::size_t looked_ = 0;                 // at how many whether room can be held
   Decisions decisions_ = {};
 };
 
 }  // namespace
 
-Decisions schedule(const Snapshot& snapshot) { return Round(snapshot).run(); }
+Decisions schedule(const Snapshot& snapshot, Time now) { return Round(snapshot, now).run(); }
 
 }  // namespace skiff::scheduler

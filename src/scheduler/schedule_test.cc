@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <ctime>
+#include <map>
 
 #include "api/meta.h"
 #include "scheduler/amount.h"
@@ -39,20 +41,21 @@ json::value gang_pod(std::string name, std::string gang, int min, json::object r
 
 struct ScheduleTest : ::testing::Test {
   Books books;
+  Time now = *parse_time("2026-01-01T00:00:00Z");
 
   void add_node(json::value v) { books.node_changed(nullptr, share(std::move(v))); }
   void add_pod(json::value v) { books.pod_changed(nullptr, share(std::move(v))); }
   // "a>n1 b>n1" for what is placed, by gang, in order.
   std::string placed() {
     std::string out;
-    for (const auto& gang : schedule(books.snapshot()).gangs) {
+    for (const auto& gang : schedule(books.snapshot(), now).gangs) {
       for (const auto& [pod, where] : gang.bindings)
         out += fmt::format("{}>{} ", pod->key.name, where);
     }
     return out;
   }
   std::string why(std::string_view name) {
-    for (const Waiting& waiting : schedule(books.snapshot()).waiting) {
+    for (const Waiting& waiting : schedule(books.snapshot(), now).waiting) {
       if (waiting.pod->key.name == name) return waiting.message;
     }
     return "does not wait";
@@ -240,9 +243,26 @@ TEST_F(ScheduleTest, a_member_that_comes_back_joins_the_ones_that_run) {
   add_pod(running);
   add_pod(gang_pod("a-1", "a", 2, {}));
   EXPECT_EQ(placed(), "a-1>n1 ");
-  const auto gangs = schedule(books.snapshot()).gangs;
+  const auto gangs = schedule(books.snapshot(), now).gangs;
   ASSERT_EQ(gangs[0].counted.size(), 1u);
   EXPECT_EQ(api::name(*gangs[0].counted[0]), "a-0");
+}
+
+TEST_F(ScheduleTest, members_that_failed_count_no_more_and_those_that_succeeded_do) {
+  add_node(node("n1", {{"cpu", "1"}}));
+  const auto end = [&](std::string_view phase) {
+    for (int i = 0; i < 2; ++i) {
+      json::value over = gang_pod(fmt::format("old-{}", i), "a", 2, {{"cpu", "1"}});
+      json::set(over, {"spec", "nodeName"}, "n1");
+      json::set(over, {"status", "phase"}, json::string(phase));
+      add_pod(std::move(over));
+    }
+  };
+  end("Failed");
+  for (int i = 0; i < 2; ++i) add_pod(gang_pod(fmt::format("a-{}", i), "a", 2, {{"cpu", "1"}}));
+  EXPECT_EQ(placed(), "") << "half a gang would hold its room and wait for the other half";
+  end("Succeeded");
+  EXPECT_EQ(placed(), "a-0>n1 ");
 }
 
 TEST_F(ScheduleTest, members_past_the_minimum_are_placed_as_they_fit) {
@@ -250,6 +270,184 @@ TEST_F(ScheduleTest, members_past_the_minimum_are_placed_as_they_fit) {
   for (int i = 0; i < 3; ++i) add_pod(gang_pod(fmt::format("a-{}", i), "a", 2, {{"cpu", "1"}}));
   EXPECT_EQ(placed(), "a-0>n1 a-1>n1 ");
   EXPECT_EQ(why("a-2"), "0/1 nodes are available: 1 Insufficient cpu (asks 1, free 0 of 2)");
+}
+
+// A pod on n1; `policy` says whether it ends by itself.
+json::value running_pod(std::string name, std::string_view cpu, std::string_view policy) {
+  json::value out = pod(std::move(name), {{"cpu", json::string(cpu)}});
+  json::set(out, {"spec", "nodeName"}, "n1");
+  json::set(out, {"spec", "restartPolicy"}, json::string(policy));
+  return out;
+}
+
+// Four CPUs, of which a pod that ends by itself has two; a gang waits for four, a pod for one.
+struct HoldTest : ScheduleTest {
+  void SetUp() override {
+    add_node(node("n1", {{"cpu", "4"}}));
+    add_pod(running_pod("runs", "2", "Never"));
+    add_pod(gang_pod("big-0", "big", 2, {{"cpu", "2"}}, 0));
+    add_pod(gang_pod("big-1", "big", 2, {{"cpu", "2"}}, 0));
+    add_pod(pod("small", {{"cpu", "1"}}, 1));
+  }
+  std::optional<Duration> look_again() { return schedule(books.snapshot(), now).look_again_after; }
+};
+
+TEST_F(HoldTest, small_ones_pass_a_gang_that_has_not_waited_for_long) {
+  now += kPatience - std::chrono::seconds(1);
+  EXPECT_EQ(placed(), "small>n1 ");
+  EXPECT_EQ(look_again(), std::nullopt);
+}
+
+TEST_F(HoldTest, a_gang_that_has_waited_for_long_gets_room_held) {
+  now += kPatience;
+  EXPECT_EQ(placed(), "");
+  EXPECT_EQ(why("small"),
+            "0/1 nodes are available: 1 Insufficient cpu (asks 1, free 0 of 4); room is held for "
+            "big-0, which has waited longer");
+  EXPECT_EQ(look_again(), kHold);
+  books.pod_changed(share(running_pod("runs", "2", "Never")), nullptr);
+  EXPECT_EQ(placed(), "big-0>n1 big-1>n1 ") << "it starts as soon as it can";
+}
+
+TEST_F(HoldTest, others_may_take_what_the_gang_does_not_need) {
+  add_node(node("n2", {{"cpu", "1"}}));
+  now += kPatience;
+  EXPECT_EQ(placed(), "small>n2 ") << "a node that the gang would not fill";
+  add_pod(pod("tiny", {}, 2));
+  EXPECT_NE(placed().find("tiny>"), std::string::npos) << "it asks for nothing that is held";
+}
+
+TEST_F(HoldTest, what_is_left_beside_the_gang_is_given_out) {
+  books = {};
+  add_node(node("n1", {{"cpu", "4"}}));
+  add_node(node("n2", {{"cpu", "5"}}));
+  add_pod(running_pod("runs", "2", "Never"));
+  for (int i = 0; i < 2; ++i) {
+    add_pod(gang_pod(fmt::format("big-{}", i), "big", 2, {{"cpu", "4"}}, 0));
+  }
+  add_pod(pod("small-0", {{"cpu", "1"}}, 1));
+  add_pod(pod("small-1", {{"cpu", "600m"}}, 2));
+  EXPECT_EQ(placed(), "small-0>n1 small-1>n1 ");
+  now += kPatience;
+  EXPECT_EQ(placed(), "small-0>n2 ") << "of n2 the gang needs four CPUs, of n1 all";
+}
+
+TEST_F(HoldTest, nothing_is_held_where_pods_that_stay_are_in_the_way) {
+  books.pod_changed(nullptr, share(running_pod("runs", "2", "Always")));
+  now += kPatience;
+  EXPECT_EQ(placed(), "small>n1 ") << "waiting would not help the gang";
+}
+
+TEST_F(HoldTest, nor_for_a_gang_that_no_node_could_take) {
+  add_pod(gang_pod("big-2", "big", 3, {{"cpu", "2"}}, 0));
+  now += kPatience;
+  EXPECT_EQ(placed(), "small>n1 ");
+}
+
+TEST_F(HoldTest, after_a_while_others_may_pass_again) {
+  now += kPatience + kHold - std::chrono::seconds(1);
+  EXPECT_EQ(placed(), "");
+  EXPECT_EQ(look_again(), std::chrono::seconds(1));
+  now += std::chrono::seconds(1);
+  EXPECT_EQ(placed(), "small>n1 ") << "a pod that never ends must not keep all others away";
+  now += kPatience;
+  EXPECT_EQ(placed(), "");
+}
+
+TEST_F(HoldTest, who_is_more_urgent_is_not_held_back) {
+  json::value urgent = pod("urgent", {{"cpu", "1"}}, 3);
+  json::set(urgent, {"spec", "priority"}, 10);
+  add_pod(urgent);
+  now += kPatience;
+  EXPECT_EQ(placed(), "urgent>n1 ");
+}
+
+TEST_F(HoldTest, a_large_pod_alone_is_a_gang_of_one) {
+  books = {};
+  add_node(node("n1", {{"cpu", "4"}}));
+  add_pod(running_pod("runs", "2", "Never"));
+  add_pod(pod("large", {{"cpu", "4"}}, 0));
+  add_pod(pod("small", {{"cpu", "1"}}, 1));
+  EXPECT_EQ(placed(), "small>n1 ");
+  now += kPatience;
+  EXPECT_EQ(placed(), "");
+}
+
+TEST_F(HoldTest, room_is_held_for_one_at_a_time) {
+  add_node(node("n2", {{"cpu", "4"}}));
+  json::value other = running_pod("there", "3", "Never");
+  json::set(other, {"spec", "nodeName"}, "n2");
+  add_pod(other);
+  add_pod(pod("second", {{"cpu", "4"}}, 0));
+  now += kPatience + std::chrono::seconds(5);
+  EXPECT_EQ(placed(), "small>n2 ") << "held for the gang on n1, not for the second on n2";
+}
+
+TEST_F(HoldTest, room_is_held_where_most_of_it_is_free_already) {
+  books = {};
+  add_node(node("n1", {{"cpu", "4"}}));
+  add_node(node("n2", {{"cpu", "4"}}));
+  add_pod(running_pod("stays", "4", "Never"));
+  json::value passes = running_pod("passes", "1", "Never");
+  json::set(passes, {"spec", "nodeName"}, "n2");
+  add_pod(passes);
+  add_pod(pod("large", {{"cpu", "4"}}, 0));
+  add_pod(pod("small", {{"cpu", "1"}}, 1));
+  EXPECT_EQ(placed(), "small>n2 ");
+  now += kPatience + std::chrono::minutes(1);
+  EXPECT_EQ(placed(), "") << "n1 is as large, but nobody knows when it is free";
+  books.pod_changed(share(passes), nullptr);
+  EXPECT_EQ(placed(), "large>n2 ");
+}
+
+TEST_F(HoldTest, members_that_fit_nowhere_do_not_keep_room_from_the_others) {
+  add_pod(gang_pod("alike-0", "big", 2, {{"cpu", "8"}}, 0));
+  add_pod(gang_pod("alike-1", "big", 2, {{"cpu", "8"}}, 0));
+  now += kPatience;
+  EXPECT_EQ(placed(), "") << "two of its four are enough, and there would be room for two";
+}
+
+TEST_F(HoldTest, members_that_follow_a_gang_that_runs_hold_nothing) {
+  books = {};
+  add_node(node("n1", {{"cpu", "4"}}));
+  json::value first = gang_pod("a-0", "a", 2, {{"cpu", "2"}}, 0);
+  json::set(first, {"spec", "nodeName"}, "n1");
+  add_pod(first);
+  add_pod(gang_pod("a-1", "a", 2, {{"cpu", "3"}}, 0));
+  add_pod(pod("small", {{"cpu", "1"}}, 1));
+  now += kPatience;
+  EXPECT_EQ(placed(), "small>n1 ") << "what the gang has itself will not end before it";
+}
+
+// Two gangs that fit one at a time: in whatever order their pods appear, one starts whole, and the
+// other when it has ended.
+TEST_F(ScheduleTest, two_gangs_that_do_not_fit_together_never_block_each_other) {
+  for (int order = 0; order < 64; ++order) {
+    books = {};
+    add_node(node("n1", {{"cpu", "2"}}));
+    add_node(node("n2", {{"cpu", "2"}}));
+    std::vector<json::value> pods;
+    for (int i = 0; i < 6; ++i) {
+      const char* gang = (order >> i & 1) == 0 ? "left" : "right";
+      pods.push_back(gang_pod(fmt::format("{}-{}", gang, i), gang, 3, {{"cpu", "1"}}, i));
+    }
+    const int right = std::popcount(static_cast<unsigned>(order));
+    std::map<std::string, int> started;
+    for (const json::value& each : pods) {
+      add_pod(each);
+      for (const Placement& gang : schedule(books.snapshot(), now).gangs) {
+        for (const auto& [bound, where] : gang.bindings) {
+          json::value placed = *bound->object;
+          json::set(placed, {"spec", "nodeName"}, json::string(where));
+          books.pod_changed(bound->object, share(placed));
+          ++started[bound->gang];
+        }
+      }
+      for (const auto& [gang, members] : started) EXPECT_GE(members, 3) << gang << " " << order;
+    }
+    const std::size_t whole = (right >= 3) + (6 - right >= 3);
+    EXPECT_EQ(started.size(), std::min<std::size_t>(whole, 1)) << "order " << order;
+  }
 }
 
 TEST_F(ScheduleTest, the_bound_on_pods_holds) {
@@ -285,7 +483,7 @@ TEST_F(ScheduleTest, ten_thousand_waiting_pods_are_planned_well_under_a_second) 
   }
   // Processor time: how busy the machine is otherwise says nothing about the planner.
   const std::clock_t started = std::clock();
-  const Decisions decisions = schedule(books.snapshot());
+  const Decisions decisions = schedule(books.snapshot(), now);
   const std::clock_t took = std::clock() - started;
   std::size_t bound = 0;
   for (const auto& gang : decisions.gangs) bound += gang.bindings.size();

@@ -40,6 +40,12 @@ std::string gang_of(const json::value& pod) {
   return std::string(api::ns(pod)) + "/" + std::string(name);
 }
 
+// Whether a pod runs until somebody takes it away. A gang ends with its job, whatever its pods do.
+bool lasts(const json::value& pod) {
+  return !api::deleting(pod) && gang_of(pod).empty() &&
+         json::get_string(pod, {"spec", "restartPolicy"}, "Always") == "Always";
+}
+
 std::string text_at(const json::value& pod, std::initializer_list<std::string_view> path) {
   const json::value* found = json::find(pod, path);
   return found == nullptr ? std::string() : json::serialize(*found);
@@ -140,6 +146,10 @@ void Books::hold(const control::Key& key, const Held& held, int sign) {
   Amounts& used = snapshot_.used[held.node];
   used.resize(std::max(used.size(), snapshot_.resources.size()));
   for (const auto& [resource, milli] : held.requests) used[resource] += sign * milli;
+  if (!held.lasting) return;
+  Amounts& lasting = snapshot_.lasting[held.node];
+  lasting.resize(std::max(lasting.size(), snapshot_.resources.size()));
+  for (const auto& [resource, milli] : held.requests) lasting[resource] += sign * milli;
 }
 
 void Books::pod_changed(const Object& before, const Object& after) {
@@ -161,8 +171,11 @@ void Books::pod_changed(const Object& before, const Object& after) {
         held.claims.push_back({key.ns, use.claim});
       }
     }
+    held.lasting = lasts(pod);
     // A member on its way out has given up its place: its successor must come with the others.
-    if (!api::deleting(pod)) held.gang = gang_of(pod);
+    // So has one that failed; one that succeeded has done its part.
+    const bool failed = json::get_string(pod, {"status", "phase"}) == "Failed";
+    if (!api::deleting(pod) && !failed) held.gang = gang_of(pod);
     if (!held.gang.empty()) held.member = after;
     if (held.node.empty() && held.gang.empty()) return;
     hold(key, held, 1);

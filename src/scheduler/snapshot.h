@@ -60,6 +60,8 @@ struct Snapshot {
   std::vector<std::string> resources = {"pods"};
   std::map<std::string, NodePtr> nodes = {};
   std::map<std::string, Amounts> used = {};  // by node, also of nodes that are gone
+  // Of that, by pods that do not end by themselves.
+  std::map<std::string, Amounts> lasting = {};
   std::map<control::Key, PodPtr> pending = {};
   // By gang: members that have a node, as they were when last seen.
   std::map<std::string, std::map<control::Key, Object>> placed = {};
@@ -83,6 +85,7 @@ class Books {
   struct Held {
     std::string node = {};  // empty: finished, holds no resources any more
     Requests requests = {};
+    bool lasting = false;
     std::vector<control::Key> claims = {};
     std::string gang = {};
     Object member = {};  // of that gang

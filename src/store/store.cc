@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -59,11 +60,12 @@ struct Store::Impl {
   EntryPtr find(const Key& key) const;
   Result<void> check(const std::vector<Mutation>& mutations) const;
   Result<void> check(const std::vector<Check>& checks) const;
-  EntryPtr apply(const Key& key, std::optional<Draft>& draft, Pending& pending,
+  EntryPtr apply(const Key& key, std::optional<Draft>& draft, Revision at, Pending& pending,
                  std::vector<Event>& dropped);
 
   const Revision loaded;
-  std::atomic<Revision> revision;   // changes under `mutex` only
+  // Changes under `mutex` only, and when a commit is whole: others read it without the lock.
+  std::atomic<Revision> revision;
   mutable std::shared_mutex mutex;  // guards tables, objects and commits
   std::map<std::string, Table, std::less<>> tables;
   std::size_t objects = 0;
@@ -106,9 +108,8 @@ Result<void> Store::Impl::check(const std::vector<Check>& checks) const {
   return {};
 }
 
-EntryPtr Store::Impl::apply(const Key& key, std::optional<Draft>& draft, Pending& pending,
-                            std::vector<Event>& dropped) {
-  const Revision at = revision.load() + 1;
+EntryPtr Store::Impl::apply(const Key& key, std::optional<Draft>& draft, Revision at,
+                            Pending& pending, std::vector<Event>& dropped) {
   auto table = tables.find(key.resource);
   if (table == tables.end()) table = tables.emplace(key.resource, Table(loaded)).first;
   EntryPtr previous = table->second.find(key.ns, key.name);
@@ -127,7 +128,6 @@ EntryPtr Store::Impl::apply(const Key& key, std::optional<Draft>& draft, Pending
   if (type == EventType::kDeleted) --objects;
   pending.rows.push_back({.key = key, .revision = at, .entry = draft ? entry : nullptr});
   table->second.apply({.type = type, .entry = entry, .previous = std::move(previous)}, dropped);
-  revision = at;
   return entry;
 }
 
@@ -195,10 +195,12 @@ Result<Committed> Store::commit(std::vector<Mutation> mutations, Sync sync,
     SKIFF_TRY(impl_->queue.accepting());
     SKIFF_TRY(impl_->check(mutations));
     for (std::size_t i = 0; i < mutations.size(); ++i) {
-      committed.entries.push_back(impl_->apply(mutations[i].key, drafts[i], pending, dropped));
+      const Revision at = ++committed.revision;
+      committed.entries.push_back(impl_->apply(mutations[i].key, drafts[i], at, pending, dropped));
     }
     ++impl_->commits;
-    committed.revision = pending.last = impl_->revision.load();
+    pending.last = committed.revision;
+    impl_->revision = committed.revision;
     values = pending.values;
     // Under the lock, so that the queue holds commits in order of their revisions.
     impl_->queue.push(std::move(pending));
@@ -221,6 +223,14 @@ Result<std::vector<Event>> Store::events(std::string_view resource, Revision aft
   const auto table = impl_->tables.find(resource);
   if (table != impl_->tables.end()) return table->second.events(after, until, max);
   return Table(impl_->loaded).events(after, until, max);
+}
+
+void Store::forget_history(Revision until) {
+  std::vector<Event> dropped;
+  // What nobody has been told yet is no history.
+  until = std::min(until, visible());
+  const std::unique_lock lock(impl_->mutex);
+  for (auto& [resource, table] : impl_->tables) table.forget(until, dropped);
 }
 
 std::unique_ptr<Subscription> Store::subscribe(std::string_view resource, Horizon horizon,

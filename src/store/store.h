@@ -161,6 +161,9 @@ class Store {
   // wait for the subscription.
   Result<std::vector<Event>> events(std::string_view resource, Revision after, Horizon horizon,
                                     std::size_t max) const;
+  // Lets go of history up to that revision, but for the newest part of a few megabytes for each
+  // resource. For whoever knows the time: what is recent is kept whole however much it is.
+  void forget_history(Revision until);
   // `fn` is called whenever events() may have more. Until the Subscription is destroyed; the
   // destructor waits for a call that is under way, so never destroy it inside `fn`.
   std::unique_ptr<Subscription> subscribe(std::string_view resource, Horizon horizon,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "base/limits.h"
@@ -175,6 +176,28 @@ TEST(Store, EachMutationOfATransactionHasItsOwnRevision) {
   EXPECT_EQ((*nodes)[2].type, EventType::kAdded);
 }
 
+TEST(Store, NobodySeesTheRevisionOfHalfACommit) {
+  constexpr int kMany = 100;
+  const Fixture f;
+  std::atomic<bool> stop = false;
+  std::atomic<int> half = 0;
+  {
+    const std::jthread reader([&] {
+      while (!stop) half += f.store->revision() % kMany == 1 ? 0 : 1;
+    });
+    for (int i = 0; i < 100; ++i) {
+      std::vector<Mutation> mutations;
+      for (int k = 0; k < kMany; ++k) {
+        mutations.push_back({.key = key(fmt::format("k{}", k)), .value = pod("x")});
+      }
+      EXPECT_TRUE(f.store->commit(std::move(mutations), Sync::kLazy));
+      EXPECT_TRUE(f.store->flush());
+    }
+    stop = true;
+  }
+  EXPECT_EQ(half, 0) << "the store begins at 1, and each commit has a hundred";
+}
+
 TEST(Store, ALaterMutationMeetsWhatAnEarlierOneLeft) {
   const Fixture f;
   f.put(key("a"), "first");
@@ -292,6 +315,38 @@ TEST(Events, LargeObjectsShortenHistory) {
   for (int i = 0; i < 70; ++i) f.put(key("a"), large);
   EXPECT_EQ(f.store->events("pods", 1, Horizon::kCommitted, 1).error().code, Code::kExpired);
   EXPECT_GT(f.store->events("pods", 20, Horizon::kCommitted, 1'000)->size(), 40);
+}
+
+TEST(Events, OfHistoryThatIsOldOnlyTheNewestPartStays) {
+  const Fixture f;
+  const std::string large(256 * 1024, 'x');
+  f.put(key("n", "", "nodes"), "");
+  for (int i = 0; i < 20; ++i) f.put(key("a"), large);
+  const Revision old = f.store->revision();
+  for (int i = 0; i < 20; ++i) f.put(key("a"), large);
+  f.store->forget_history(old);
+  EXPECT_TRUE(f.store->events("pods", 1, Horizon::kCommitted, 1))
+      << "what is not on disk yet is kept";
+  ASSERT_TRUE(f.store->flush());
+  f.store->forget_history(old);
+  EXPECT_EQ(f.store->events("pods", old - 1, Horizon::kCommitted, 1).error().code, Code::kExpired);
+  EXPECT_EQ(f.store->events("pods", old, Horizon::kCommitted, 100)->size(), 20)
+      << "what is recent is kept whole";
+  EXPECT_TRUE(f.store->events("nodes", 1, Horizon::kCommitted, 1)) << "another has room";
+  f.store->forget_history(f.store->revision());
+  const auto kept = f.store->events("pods", f.store->revision() - 6, Horizon::kCommitted, 100);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->size(), 6);
+  EXPECT_FALSE(f.store->events("pods", old, Horizon::kCommitted, 100));
+}
+
+TEST(Events, HistoryOfObjectsThatAreStillThereCostsNothing) {
+  const Fixture f;
+  const std::string large(256 * 1024, 'x');
+  for (int i = 0; i < 20; ++i) f.put(key("a" + std::to_string(i)), large);
+  ASSERT_TRUE(f.store->flush());
+  f.store->forget_history(f.store->revision());
+  EXPECT_EQ(f.store->events("pods", 1, Horizon::kCommitted, 100)->size(), 20);
 }
 
 TEST(Events, HistoryStartsWhereTheStoreWasOpened) {

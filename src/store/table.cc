@@ -12,6 +12,16 @@ namespace {
 
 // Objects may have megabytes: the count alone would not bound what a resource's history takes.
 constexpr std::size_t kHistoryBytes = 64 * 1024 * 1024;
+// An Entry, its strings and its place in history, about.
+constexpr std::size_t kEntryBytes = 300;
+
+// What it keeps alive: a state that is still current would be in memory anyway.
+std::size_t cost(const Event& event) {
+  std::size_t bytes = sizeof(Event);
+  if (event.previous != nullptr) bytes += kEntryBytes + event.previous->bytes().size();
+  if (event.type == EventType::kDeleted) bytes += kEntryBytes + event.entry->bytes().size();
+  return bytes;
+}
 
 }  // namespace
 
@@ -47,15 +57,26 @@ void Table::apply(Event event, std::vector<Event>& dropped) {
       objects_.insert(next, std::move(node));
     }
   }
-  history_bytes_ += event.entry->bytes().size();
+  history_bytes_ += cost(event);
   history_.push_back(std::move(event));
   while (history_.size() > limits::kWatchEvents ||
          (history_bytes_ > kHistoryBytes && history_.size() > 1)) {
-    start_ = history_.front().entry->revision();
-    history_bytes_ -= history_.front().entry->bytes().size();
-    dropped.push_back(std::move(history_.front()));
-    history_.pop_front();
+    drop_oldest(dropped);
   }
+}
+
+void Table::forget(Revision until, std::vector<Event>& dropped) {
+  while (history_bytes_ > kOldHistoryBytes && !history_.empty() &&
+         history_.front().entry->revision() <= until) {
+    drop_oldest(dropped);
+  }
+}
+
+void Table::drop_oldest(std::vector<Event>& dropped) {
+  start_ = history_.front().entry->revision();
+  history_bytes_ -= cost(history_.front());
+  dropped.push_back(std::move(history_.front()));
+  history_.pop_front();
 }
 
 Result<std::vector<Event>> Table::events(Revision after, Revision until, std::size_t max) const {

@@ -10,6 +10,9 @@
 
 namespace skiff::store {
 
+// A few hundred changes of a pod. Whoever comes back later than that lists again.
+inline constexpr std::size_t kOldHistoryBytes = 2 * 1024 * 1024;
+
 class Table {
  public:
   // History is complete after `start`.
@@ -25,6 +28,8 @@ class Table {
   // Events come in order of their revisions. What history lets go is appended to `dropped`, so
   // that the caller can free it after letting go of the lock.
   void apply(Event event, std::vector<Event>& dropped);
+  // Of history up to `until` only the newest kOldHistoryBytes stay.
+  void forget(Revision until, std::vector<Event>& dropped);
 
   // The first `max` with after < revision <= until.
   Result<std::vector<Event>> events(Revision after, Revision until, std::size_t max) const;
@@ -44,9 +49,11 @@ class Table {
     bool operator()(const Place& a, const EntryPtr& b) const { return a < place(b); }
   };
 
+  void drop_oldest(std::vector<Event>& dropped);
+
   std::set<EntryPtr, ByPlace> objects_;
   std::deque<Event> history_;
-  std::size_t history_bytes_ = 0;
+  std::size_t history_bytes_ = 0;  // of states that only history has
   Revision start_;
 };
 

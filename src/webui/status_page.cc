@@ -33,7 +33,9 @@ std::string_view state_of(const json::value& object) {
 }
 
 std::string_view class_of(std::string_view state) {
-  if (state == "Succeeded" || state == "Running" || state == "Ready") return "good";
+  for (const std::string_view good : {"Succeeded", "Complete", "Running", "Ready"}) {
+    if (state == good) return "good";
+  }
   if (state == "Failed" || state == "NotReady") return "bad";
   return "wait";
 }

@@ -28,6 +28,14 @@ TEST(StatusPage, TextFromOutsideCannotBecomeMarkup) {
   EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
 }
 
+TEST(StatusPage, AJobThatIsCompleteIsGood) {
+  const std::string page =
+      render({.jobs = {object(R"({"kind":"TrainJob","metadata":{"name":"j"},"status":{"conditions":
+                           [{"type":"Complete","status":"True"}]}})")}},
+             Time{});
+  EXPECT_NE(page.find("class=good>Complete"), std::string::npos);
+}
+
 TEST(StatusPage, LongListsAreCut) {
   Snapshot snapshot;
   for (int i = 0; i < 150; ++i)

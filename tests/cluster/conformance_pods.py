@@ -26,7 +26,6 @@ from specs import ALONE, exactly, list_specs, run_specs  # noqa: E402
 # Why a spec does not pass.
 REASONS = {
     "Daemon set .* should rollback without unnecessary restarts": "wants two nodes, and Skiff is one machine",
-    "Should recreate evicted statefulset": "wants the node to refuse a pod whose host port another pod has",
 }
 # Each of these watches a pod for minutes and does nothing else: all of them at once.
 SLOW = re.compile(r"Probing container|\[Slow\]")

@@ -25,10 +25,18 @@ CONTROLLERS = ("namespace-controller,garbage-collector-controller,serviceaccount
                "clusterrole-aggregation-controller,resourcequota-controller")
 
 
+GIVEN = set()
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One that nobody listens on, and that was not given before: the kernel may name the same one twice in a row."""
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        if port not in GIVEN:
+            GIVEN.add(port)
+            return port
 
 
 class ControlPlane:

@@ -129,6 +129,36 @@ def test_pytorch_ranks(world):
     world.wait_state("pytorchjobs", "ranks", "Succeeded")
 
 
+def test_an_mpi_job_brings_what_its_launcher_needs(world):
+    pod = {"spec": {"containers": [{"name": "mpi", "image": "skiff.dev/host", "command": COMMAND}]}}
+    world.call("POST", "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs", {
+        "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "mpi"},
+        "spec": {"mpiReplicaSpecs": {role: {"replicas": n, "template": pod}
+                                     for role, n in {"Launcher": 1, "Worker": 2}.items()}}})
+    names = ["mpi-launcher", "mpi-worker-0", "mpi-worker-1"]
+    pods = world.wait_pods("mpi", names)
+    assert pods["mpi-launcher"]["spec"]["serviceAccountName"] == "mpi-launcher"
+    config = "/api/v1/namespaces/default/configmaps/mpi-config"
+    for name in names:
+        world.set_phase(name, "Running")
+    hosts = "".join(f"echo mpi-worker-{i}.mpi.default.svc\n" for i in range(2))
+    wait_for(lambda: hosts in world.call("GET", config)["data"]["discover_hosts.sh"], 30)
+    world.call("PATCH", config, {"data": {"hostfile": "nonsense"}}, MERGE)
+    wait_for(lambda: "mpi-worker-1" in world.call("GET", config)["data"]["hostfile"], 30)
+    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+    rules = world.call("GET", f"{rbac}/roles/mpi-launcher")["rules"]
+    assert rules[1]["resourceNames"] == ["mpi-worker-0", "mpi-worker-1"]
+    version = world.call("GET", f"{rbac}/rolebindings/mpi-launcher")["metadata"]["resourceVersion"]
+    world.set_phase("mpi-launcher", "Succeeded", 0)
+
+    def ended():
+        job = world.call("GET", "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs/mpi")
+        return any(c["type"] == "Succeeded" for c in job["status"].get("conditions", []))
+    wait_for(ended, 30)
+    # What nobody changed was written once: the server's own defaults are no reason to write again.
+    assert world.call("GET", f"{rbac}/rolebindings/mpi-launcher")["metadata"]["resourceVersion"] == version
+
+
 def test_suspended_and_resumed(world):
     world.make("tfjobs", tfjob("sleeps", COMMAND, {"Worker": 1}, runPolicy={"suspend": True}))
     world.wait_state("tfjobs", "sleeps", "Suspended")

@@ -74,3 +74,20 @@ def test_pytorchjob_v1alpha1_runs_unchanged(bare):
     bare.kubectl("create", "-f", str(CASES / "pytorchjob-v1alpha1.yaml"))
     bare.wait_job("pytorchjobs", "example-job", "Succeeded", seconds=400)
     assert "step 300/300" in bare.kubectl("logs", "example-job-master-0").stdout
+
+
+@pytest.mark.timeout(600)
+def test_mpijob_v1alpha2_runs_unchanged(bare, tmp_path):
+    shutil.copy(ROOT / "examples" / "allreduce.py", tmp_path / "horovod_benchmarks.py")
+    os.symlink("/usr/bin/python3", tmp_path / "python")  # Debian's, to which mpi4py belongs
+    # Sixteen ranks share this machine's few cores: an idle one must not take the core of a busy one.
+    bare.run("image", "map", "distributed_training_horovod:latest", "--host", "--workdir", str(tmp_path),
+             "--mount", f"{tmp_path}:{tmp_path}:ro", "--env", f"PATH={tmp_path}:{os.environ['PATH']}",
+             "--env", "OMPI_MCA_mpi_yield_when_idle=1", "--env", "ASAN_OPTIONS=detect_leaks=0")
+    bare.kubectl("create", "-f", str(CASES / "mpijob-v1alpha2.yaml"))
+    bare.wait_job("mpijobs", "distributed-training", "Succeeded", seconds=400)
+    log = bare.kubectl("logs", "distributed-training-launcher").stdout
+    hosts = ", ".join(f"distributed-training-worker-{i}" for i in range(4))
+    assert f"16 processes on {hosts}" in log and "step 200/200" in log and "done" in log
+    kept = bare.get("/apis/kubeflow.org/v1alpha2/namespaces/default/mpijobs/distributed-training")
+    assert kept["spec"]["slotsPerWorker"] == 4

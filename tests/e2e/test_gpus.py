@@ -143,3 +143,17 @@ def test_resources_that_somebody_else_patched_are_counted_too(server):
 def test_nothing_of_them_is_left(server):
     folder = os.path.join(server.data, "pods")
     wait_for(lambda: os.listdir(folder) == [])
+
+
+def test_top_tells_the_gpus_of_each_replica(server):
+    container = {"name": "pytorch", "image": "any", "command": ["sleep", "600"],
+                 "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "uses"},
+           "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": {"spec": {
+               "terminationGracePeriodSeconds": 0, "containers": [container]}}}}}}
+    create(server, job)
+    told = wait_for(lambda: "uses" in server.run("top", "job", "uses").stdout.split("\n")[1] and
+                    server.run("top", "job", "uses").stdout)
+    assert "GPU(%)" in told and any(busy in told for busy in ("75%", "50%")), told
+    assert "GPU(%)" in server.run("describe", "pytorchjob", "uses").stdout
+    server.run("delete", "pytorchjob", "uses")

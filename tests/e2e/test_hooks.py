@@ -49,6 +49,8 @@ def test_a_failed_post_start_hook_kills_and_the_policy_restarts(skiff, manifest,
         "stumbles", ["sleep", "600"], tmp_path, grace=1,
         lifecycle={"postStart": shell("[ -e /notes/again ] || { touch /notes/again; exit 7; }")})))
     skiff.wait_phase("stumbles", "Running")
+    # The phase does not say it: a pod whose container has ended and is to run again is Running, too.
+    wait_for(lambda: main(skiff.pod("stumbles"))["ready"])
     assert main(skiff.pod("stumbles"))["restartCount"] == 1
     assert events(skiff, "stumbles", "FailedPostStartHook") == ["PostStartHook failed"]
     assert "FailedPostStartHook" in events(skiff, "stumbles", "Killing")

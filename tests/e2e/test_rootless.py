@@ -362,9 +362,39 @@ def test_where_it_is_not_allowed_pods_have_loopback_addresses_and_it_is_told():
     try:
         server.start()
         assert "pods have loopback addresses, no network of their own: " in server.log()
-        server.kubectl("apply", "-f", "-", stdin=json.dumps(
-            pod_manifest("pod", ["sleep", "1000"], terminationGracePeriodSeconds=1)))
-        assert server.wait_phase("pod", "Running")["status"]["podIP"].startswith("127.")
+        assert "to listen on, and all ports there" in server.log()
+        serve_and_find_each_other(server)
         assert not [line for _, line in left_over(server.data) if b"hold" in line]
     finally:
         server.stop()
+    assert left_over(server.data) == []
+
+
+def serve_and_find_each_other(server):
+    """Without namespaces: two pods on one port of root's, names, a service, oneself, exec, proxy, probes."""
+    for name in ("web", "other"):
+        script = SERVER.replace("b'hi'", f"b'{name[:2]}'")
+        pod = pod_manifest(name, [PYTHON, "-c", script], terminationGracePeriodSeconds=1, subdomain="web", hostname=name)
+        pod["metadata"]["labels"] = {"app": name, "all": "yes"}
+        pod["spec"]["containers"][0]["readinessProbe"] = {"httpGet": {"port": 80}, "periodSeconds": 1}
+        server.kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    for name, spec in (("web", {"clusterIP": "None", "selector": {"all": "yes"}}),
+                       ("front", {"selector": {"app": "other"}, "ports": [{"port": 8080, "targetPort": 80}]})):
+        server.kubectl("apply", "-f", "-", stdin=json.dumps(
+            {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}))
+    server.kubectl("wait", "--for=condition=Ready", "pod/web", "pod/other", "--timeout=60s")
+    web, other = (server.pod(name)["status"]["podIP"] for name in ("web", "other"))
+    assert web.startswith("127.") and other.startswith("127.") and web != other
+    assert inside(server, "web", fetch(f"http://{other}")) == "ot"
+    assert inside(server, "web", fetch("http://localhost")) == "we"
+    assert inside(server, "other", fetch("http://127.0.0.1")) == "ot"
+    assert inside(server, "other", fetch("http://web.web")) == "we", "a name by the pod's search list"
+    assert inside(server, "web", fetch("http://front:8080")) == "ot", "a cluster IP"
+    assert inside(server, "web", fetch("http://front.default.svc.cluster.local:8080")) == "ot"
+    assert inside(server, "web", "import ssl, urllib.request as u\nc = ssl._create_unverified_context()\n"
+                  "print(u.urlopen('https://kubernetes.default.svc/healthz', context=c, timeout=10).read().decode())") == "ok"
+    assert server.kubectl("get", "--raw", "/api/v1/namespaces/default/pods/other:80/proxy/").stdout == "ot"
+    # They run on while Skiff is away, and names are found again after it.
+    server.kill()
+    server.start()
+    assert inside(server, "other", fetch("http://web.web")) == "we"

@@ -1,5 +1,7 @@
 #include "apiserver/upkeep/compaction.h"
 
+#include <utility>
+
 #include "apiserver/server.h"
 
 namespace skiff::apiserver {
@@ -27,6 +29,12 @@ void Compaction::mark(Duration elapsed, store::Revision revision) {
   }
 }
 
+std::optional<store::Revision> Compaction::old_news(Duration elapsed, store::Revision revision) {
+  const std::lock_guard guard(lock_);
+  if (elapsed - recent_.at < kRecent) return std::nullopt;
+  return std::exchange(recent_, {.at = elapsed, .revision = revision}).revision;
+}
+
 json::value identity_lease(Time now) {
   return json::object{{"metadata",
                        {{"name", json::string(kIdentityLease)},
@@ -40,6 +48,9 @@ json::value identity_lease(Time now) {
 void Server::tick() {
   watches_.tick();
   const Duration elapsed = clock_.elapsed();
+  if (const auto old = compaction_.old_news(elapsed, store_.revision())) {
+    store_.forget_history(*old);
+  }
   if (!compaction_.due(elapsed)) return;
   if (kinds()->by_key(leases().key()) != nullptr) {
     const bool known = store_.get({.resource = leases().key(),

@@ -1,10 +1,13 @@
 // How far back lists may go. A page of a list, or a list of an exact revision, shows the state of
-// that revision; after five minutes and a little the server no longer promises to know it.
+// that revision; after five minutes and a little the server no longer promises to know it. Of a
+// resource that changes much it forgets sooner: what is older than kRecent is kept as far as there
+// is room for it (Store::forget_history), as the watch cache of Kubernetes does.
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/json.h"
@@ -18,6 +21,10 @@ class Compaction {
   static constexpr std::chrono::seconds kKept = std::chrono::minutes(5);
   static constexpr std::chrono::seconds kBetweenMarks = std::chrono::seconds(150);
 
+  static constexpr std::chrono::seconds kRecent = std::chrono::seconds(75);
+
+  // The revision there was kRecent ago or a little more; at most one answer in that time.
+  std::optional<store::Revision> old_news(Duration elapsed, store::Revision revision);
   // Remembers which revision there was when; true where it is time for the next mark.
   bool due(Duration elapsed) const;
   void mark(Duration elapsed, store::Revision revision);
@@ -31,6 +38,7 @@ class Compaction {
   };
   mutable std::mutex lock_;
   std::deque<Mark> marks_;
+  Mark recent_;
   std::atomic<store::Revision> oldest_ = 0;
 };
 

@@ -27,6 +27,46 @@ TEST(Compaction, ForgetsRevisionsThatAreFiveMinutesOld) {
   EXPECT_EQ(compaction.oldest(), 40u);
 }
 
+TEST(Compaction, TellsWhatIsOldNewsOnceInAWhile) {
+  Compaction compaction;
+  EXPECT_FALSE(compaction.old_news(Compaction::kRecent - seconds(1), 5));
+  EXPECT_EQ(compaction.old_news(Compaction::kRecent, 10), 0u);
+  EXPECT_FALSE(compaction.old_news(Compaction::kRecent + seconds(4), 20));
+  EXPECT_EQ(compaction.old_news(2 * Compaction::kRecent, 30), 10u);
+  EXPECT_EQ(compaction.old_news(50 * Compaction::kRecent, 40), 30u) << "at least that old";
+}
+
+TEST(Compaction, OfWhatChangesMuchOnlyRecentStatesAreKnown) {
+  World world;
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const auto write = [&](const std::string& verb, const std::string& path) {
+    const std::string body = R"({"metadata":{"name":"m"},"data":{"a":")" +
+                             std::string(512 * 1024, 'x') +
+                             std::to_string(world.store->revision()) + "\"}}";
+    ASSERT_LT(world.call(verb, path, body).first, 300);
+    world.flush();
+  };
+  const auto list_at = [&](const std::string& resource, store::Revision after) {
+    return world
+        .call("GET",
+              resource + "?resourceVersionMatch=Exact&resourceVersion=" + std::to_string(after))
+        .first;
+  };
+  const store::Revision first = world.store->revision();
+  write("POST", maps);
+  for (int i = 0; i < 8; ++i) write("PUT", maps + "/m");
+  world.clock.advance(Compaction::kRecent);
+  world.server->tick();
+  EXPECT_EQ(list_at(maps, first), 200) << "it is recent";
+  const store::Revision late = world.store->revision();
+  write("PUT", maps + "/m");
+  world.clock.advance(Compaction::kRecent);
+  world.server->tick();
+  EXPECT_EQ(list_at(maps, first), 410);
+  EXPECT_EQ(list_at(maps, late), 200);
+  EXPECT_EQ(list_at(World::pods(), first), 200) << "where little changes, nothing is forgotten";
+}
+
 // Like Kubernetes' own spec about lists whose first revision has been compacted away.
 TEST(Compaction, APageThatCameTooLateGoesOnInTheNewestState) {
   World world;

@@ -4,6 +4,7 @@
 
 #include "api/meta.h"
 #include "apiserver/apply/tracking.h"
+#include "base/guarded.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -17,6 +18,15 @@ bool has(const std::vector<std::string>& list, std::string_view word) {
 
 store::Key namespace_key(const std::string& name) {
   return {.resource = "namespaces", .name = name};
+}
+
+// Whether the object is there and names that owner.
+bool names_owner(const store::EntryPtr& entry, std::string_view uid) {
+  if (entry == nullptr) return false;
+  const Object object = entry->value();
+  return std::ranges::any_of(
+      json::get_array(*object, {"metadata", "ownerReferences"}),
+      [&](const json::value& owner) { return json::get_string(owner, {"uid"}) == uid; });
 }
 
 store::Key definition_key(const std::string& resource) {
@@ -39,7 +49,10 @@ bool Collector::pass() {
   bool did = expire_events();
   std::set<store::Key> due = std::exchange(dirty_, {});
   for (const store::Key& key : due) {
-    if (nodes_.contains(key) && step(key)) did = true;
+    // What it throws about is left as it is until it changes: nobody here keeps a log, and the
+    // others must go on.
+    const auto stepped = guarded([&] { return nodes_.contains(key) && step(key); });
+    if (stepped.value_or(false)) did = true;
   }
   return did;
 }
@@ -69,18 +82,21 @@ bool Collector::step(const store::Key& key) {
 bool Collector::expire_events() {
   bool did = false;
   const Time now = clock_.now();
-  std::set<std::pair<Time, store::Key>> again;  // the disk refused, or somebody was quicker
-  while (!expiries_.empty() && expiries_.begin()->first <= now) {
-    const store::Key key = expiries_.begin()->second;
-    const auto due = expiries_.extract(expiries_.begin());
-    if (remove(key, nodes_.at(key).uid, "Background")) {
-      nodes_.at(key).expires = Time::max();
+  std::vector<Expiry> again;  // the disk refused, or somebody was quicker
+  for (; !expiries_.empty() && expiries_.top().at <= now; expiries_.pop()) {
+    const store::EntryPtr event = expiries_.top().event.lock();
+    // One that was seen again lives on, in another entry.
+    if (event == nullptr || store_.get(event->key()) != event) continue;
+    const auto removed = guarded(
+        [&] { return remove(event->key(), std::string(api::uid(*event->value())), "Background"); });
+    if (!removed) continue;  // a bug about this one; it stays, the others need not
+    if (*removed) {
       did = true;
     } else {
-      again.insert(due.value());
+      again.push_back(expiries_.top());
     }
   }
-  expiries_.merge(again);
+  for (Expiry& expiry : again) expiries_.push(std::move(expiry));
   return did;
 }
 
@@ -90,11 +106,11 @@ bool Collector::owner_lives(const store::Key& key, const Owner& owner) const {
     // Whether an owner of a kind that nobody serves here exists, somebody else must know: its
     // dependents are not ours to remove.
     return !owner.gone && std::ranges::none_of(kinds_()->all(), [&](const auto& kind) {
-      return kind->resource().group == owner.group && kind->resource().kind == owner.kind;
+      return kind->resource().group == *owner.group && kind->resource().kind == *owner.kind;
     });
   }
   // An owner in another namespace is none.
-  return found->second.ns.empty() || found->second.ns == key.ns;
+  return found->second->ns.empty() || found->second->ns == key.ns;
 }
 
 bool Collector::judge_owners(const store::Key& key) {
@@ -116,11 +132,11 @@ bool Collector::judge_owners(const store::Key& key) {
   const Node node = nodes_.at(key);
   const bool all =
       std::ranges::none_of(node.owners, [&](const Owner& o) { return owner_lives(key, o); });
-  return all ? remove(key, node.uid, "Background") : strip_owners(key, uids);
+  return all ? remove(key, node.uid, "Background", node.revision) : strip_owners(key, uids);
 }
 
 bool Collector::finish_foreground(const store::Key& key, const Node& node) {
-  bool did = false, waiting = false;
+  bool did = false, waiting = false, failed = false;
   for (const store::Key& child : dependents(node.uid)) {
     const Node& dependent = nodes_.at(child);
     const auto owner = std::ranges::find(dependent.owners, node.uid, &Owner::uid);
@@ -130,14 +146,15 @@ bool Collector::finish_foreground(const store::Key& key, const Node& node) {
       return other.uid != node.uid && owner_lives(child, other);
     });
     if (shared) {
-      if (strip_owners(child, {node.uid})) did = true;
+      (strip_owners(child, {node.uid}) ? did : failed) = true;
     } else if (!dependent.deleting) {
-      const bool deep = !dependents(dependent.uid).empty();
-      if (remove(child, dependent.uid, deep ? "Foreground" : "Background")) did = true;
+      const std::string_view how = dependents(dependent.uid).empty() ? "Background" : "Foreground";
+      (remove(child, dependent.uid, how, dependent.revision) ? did : failed) = true;
     }
   }
   if (waiting) {
-    if (did) dirty_.insert(key);
+    // A child that somebody else was quicker with may look as before to the index: it wakes nobody.
+    if (did || failed) dirty_.insert(key);
     return did;
   }
   return remove_finalizer(key, kForeground) || did;
@@ -160,8 +177,24 @@ bool Collector::leads_to(const std::string& from, const std::string& to) const {
 }
 
 bool Collector::finish_orphan(const store::Key& key, const Node& node) {
-  for (const store::Key& child : dependents(node.uid)) strip_owners(child, {node.uid});
-  return remove_finalizer(key, kOrphan);
+  // A child that is newer than the last look, or that somebody else was quicker with, would be
+  // collected once its owner has gone.
+  refresh();
+  const auto now = nodes_.find(key);
+  if (now == nodes_.end() || now->second.uid != node.uid) return false;
+  bool did = false, left = false;
+  for (const store::Key& child : dependents(node.uid)) {
+    if (strip_owners(child, {node.uid})) {
+      did = true;
+    } else if (names_owner(store_.get(child), node.uid)) {
+      left = true;
+    }
+  }
+  if (left) {
+    dirty_.insert(key);
+    return did;
+  }
+  return remove_finalizer(key, kOrphan) || did;
 }
 
 void Collector::retry_names() {
@@ -176,9 +209,11 @@ void Collector::retry_names() {
 }
 
 std::vector<store::Key> Collector::dependents(const std::string& uid) const {
-  const auto found = dependents_.find(uid);
-  if (found == dependents_.end()) return {};
-  return {found->second.begin(), found->second.end()};
+  static const store::Key kFirst;
+  std::vector<store::Key> keys;
+  auto at = dependents_.lower_bound({.owner = uid, .child = &kFirst});
+  for (; at != dependents_.end() && at->owner == uid; ++at) keys.push_back(*at->child);
+  return keys;
 }
 
 std::vector<store::Key> Collector::objects_of(const std::string& resource,
@@ -192,8 +227,8 @@ std::vector<store::Key> Collector::objects_of(const std::string& resource,
   return keys;
 }
 
-bool Collector::remove(const store::Key& key, const std::string& uid,
-                       std::string_view propagation) {
+bool Collector::remove(const store::Key& key, const std::string& uid, std::string_view propagation,
+                       store::Revision seen) {
   const auto kinds = kinds_();
   const ServedKind* kind = kinds->by_key(key.resource);
   Transaction txn(store_);
@@ -201,12 +236,16 @@ bool Collector::remove(const store::Key& key, const std::string& uid,
     if (txn.get(key) == nullptr) return false;
     txn.remove(key);
   } else {
-    const auto outcome = writes_.run(txn, {.verb = Verb::kDelete,
-                                           .kind = kind,
-                                           .ns = key.ns,
-                                           .name = key.name,
-                                           .remove = {.propagation = std::string(propagation)},
-                                           .uid = uid});
+    const auto outcome =
+        writes_.run(txn, {.verb = Verb::kDelete,
+                          .kind = kind,
+                          .ns = key.ns,
+                          .name = key.name,
+                          .remove = {.propagation = std::string(propagation)},
+                          .uid = uid,
+                          .resource_version = seen == 0 ? "" : std::to_string(seen)});
+    // It has changed since it was looked at.
+    if (!outcome && outcome.error().code == Code::kConflict) dirty_.insert(key);
     if (!outcome || !txn.changes()) return false;
   }
   const bool lazy = kind != nullptr && kind->kind.lazy;
@@ -285,7 +324,7 @@ bool Collector::remove_finalizer(const store::Key& key, std::string_view finaliz
 void Collector::touch_holders(const store::Key& key, const Node& node) {
   // Whoever waited for this object to go may go on: its owners, its namespace, its definition.
   for (const Owner& owner : node.owners) {
-    if (const auto at = by_uid_.find(owner.uid); at != by_uid_.end()) dirty_.insert(at->second);
+    if (const auto at = by_uid_.find(owner.uid); at != by_uid_.end()) dirty_.insert(*at->second);
   }
   dirty_.insert(namespace_key(key.ns));
   dirty_.insert(definition_key(key.resource));

@@ -68,7 +68,7 @@ void Collector::count_in(const store::Key& key, const Node& node) {
     if (at == nullptr) continue;
     ++at->resources[key.resource];
     for (const std::string& finalizer : node.finalizers) ++at->finalizers[finalizer];
-    if (!node.deleting) at->staying.insert(key);
+    if (!node.deleting) ++at->staying;
   }
 }
 
@@ -80,27 +80,35 @@ void Collector::count_out(const store::Key& key, const Node& node) {
     for (const std::string& finalizer : node.finalizers) {
       take_one(found->second.finalizers, finalizer);
     }
-    found->second.staying.erase(key);
+    if (!node.deleting) --found->second.staying;
     if (found->second.resources.empty()) all.erase(found);
   };
   if (!key.ns.empty()) from(by_namespace_, key.ns);
   from(by_resource_, key.resource);
 }
 
-bool Collector::remove_staying(const Holdings* holdings) {
-  if (holdings == nullptr) return false;
+bool Collector::remove_staying(const Holdings& holdings, const std::string* ns) {
+  if (holdings.staying == 0) return false;
   bool did = false;
-  const std::set<store::Key> staying = holdings->staying;
-  for (const store::Key& object : staying) {
-    if (remove(object, nodes_.at(object).uid, "Background")) did = true;
+  for (const auto& [resource, count] : holdings.resources) {
+    for (const store::Key& object : objects_of(resource, ns)) {
+      const Node& node = nodes_.at(object);
+      if (!node.deleting && remove(object, node.uid, "Background")) did = true;
+    }
   }
   return did;
 }
 
-void Collector::show_remaining(json::value& object, const Holdings* holdings,
+std::vector<store::EntryPtr> Collector::plain_events(const std::string& ns) const {
+  std::vector<store::EntryPtr> events = store_.list("events", ns).entries;
+  std::erase_if(events, [&](const auto& event) { return nodes_.contains(event->key()); });
+  return events;
+}
+
+void Collector::show_remaining(json::value& object, const Holdings& holdings,
                                const std::string& now) {
-  const bool content = holdings != nullptr;
-  const bool finalizers = content && !holdings->finalizers.empty();
+  const bool content = !holdings.resources.empty();
+  const bool finalizers = !holdings.finalizers.empty();
   for (const Told& told :
        {Told{"NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered",
              "All resources successfully discovered"},
@@ -110,12 +118,12 @@ void Collector::show_remaining(json::value& object, const Holdings* holdings,
              "All content successfully deleted, may be waiting on finalization"},
         Told{"NamespaceContentRemaining", content,
              content ? "SomeResourcesRemain" : "ContentRemoved",
-             content ? "Some resources are remaining: " + resources_text(holdings->resources)
+             content ? "Some resources are remaining: " + resources_text(holdings.resources)
                      : "All content successfully removed"},
         Told{"NamespaceFinalizersRemaining", finalizers,
              finalizers ? "SomeFinalizersRemain" : "ContentHasNoFinalizers",
              finalizers ? "Some content in the namespace has finalizers remaining: " +
-                              finalizers_text(holdings->finalizers)
+                              finalizers_text(holdings.finalizers)
                         : "All content-preserving finalizers finished"}}) {
     set_condition(object, told, now);
   }
@@ -123,16 +131,24 @@ void Collector::show_remaining(json::value& object, const Holdings* holdings,
 
 bool Collector::empty_namespace(const store::Key& key) {
   const auto found = by_namespace_.find(key.name);
-  if (remove_staying(found == by_namespace_.end() ? nullptr : &found->second)) {
+  Holdings left = found == by_namespace_.end() ? Holdings{} : found->second;
+  bool did = remove_staying(left, &key.name);
+  const std::vector<store::EntryPtr> events = plain_events(key.name);
+  for (const store::EntryPtr& event : events) {
+    const std::string uid(api::uid(*event->value()));
+    if (remove(event->key(), uid, "Background")) did = true;
+  }
+  if (did) {
     dirty_.insert(key);  // once the index has seen it, there may be nothing left
     return true;
   }
-  const Holdings* left = found == by_namespace_.end() ? nullptr : &found->second;
-  if (left != nullptr && !left->staying.empty()) dirty_.insert(key);  // the disk refused
+  left.staying += std::ssize(events);
+  if (!events.empty()) left.resources["events"] += std::ssize(events);
+  if (left.staying > 0) dirty_.insert(key);  // the disk refused
   const std::string now = rfc3339(clock_.now());
   const auto change = [&](json::value& object) {
     show_remaining(object, left, now);
-    if (left != nullptr) return;
+    if (!left.resources.empty()) return;
     json::array rest;
     for (const json::value& f : json::get_array(object, {"spec", "finalizers"})) {
       if (f != json::value("kubernetes")) rest.push_back(f);
@@ -147,8 +163,9 @@ bool Collector::empty_definition(const store::Key& key) {
   if (!kinds_()->built_in(key.name)) {
     const auto found = by_resource_.find(key.name);
     if (found != by_resource_.end()) {
-      if (!found->second.staying.empty()) dirty_.insert(key);
-      return remove_staying(&found->second);  // whoever goes last touches the definition again
+      if (found->second.staying > 0) dirty_.insert(key);
+      return remove_staying(found->second,
+                            nullptr);  // whoever goes last touches the definition again
     }
   }
   const bool did = remove_finalizer(key, kCrdFinalizer);

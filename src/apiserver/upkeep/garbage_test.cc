@@ -2,6 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "api/meta.h"
 #include "apiserver/test_world.h"
 
@@ -41,6 +48,22 @@ TEST(Garbage, GoesWithItsOwnerAndTheirDependents) {
   EXPECT_EQ(status_of(world, "child"), 404);
   EXPECT_EQ(status_of(world, "grandchild"), 404);
   EXPECT_EQ(status_of(world, "free"), 200);
+}
+
+TEST(Garbage, GoesWithItsOwnerAlsoWhereItHasChangedSince) {
+  World world;
+  const std::string owner = make(world, "owner");
+  make(world, "child", owner);
+  world.collect();
+  EXPECT_EQ(
+      world.call("PATCH", kMaps + "/child", R"({"data":{"a":"b"}})", "application/merge-patch+json")
+          .first,
+      200);
+  world.collect();
+  EXPECT_EQ(status_of(world, "child"), 200);
+  world.call("DELETE", kMaps + "/owner");
+  world.collect();
+  EXPECT_EQ(status_of(world, "child"), 404);
 }
 
 TEST(Garbage, IsWhatRefersToAnOwnerThatNeverWas) {
@@ -168,6 +191,85 @@ TEST(Garbage, CanBeOrphanedInstead) {
   EXPECT_FALSE(json::serialize(child).contains("f:ownerReferences")) << "nobody owns what is gone";
 }
 
+// A collector of its own over the world's store, and somebody who is quicker than a commit of it.
+struct Race {
+  World world;
+  Writes writes{world.registry, world.clock, 9};
+  std::shared_ptr<const KindTable> kinds =
+      std::make_shared<const KindTable>(api::builtin_kinds(), std::vector<Object>());
+  std::function<void()> before_commit;  // once
+  Collector collector{*world.store, world.clock, writes, [this] { return kinds; },
+                      [this](Transaction& txn, store::Sync sync) -> Result<void> {
+                        if (const auto quicker = std::exchange(before_commit, {})) quicker();
+                        SKIFF_TRY(txn.commit(sync));
+                        return {};
+                      }};
+
+  void patch(std::string_view name, std::string_view body) {
+    const auto answer = world.call("PATCH", kMaps + "/" + std::string(name), std::string(body),
+                                   "application/merge-patch+json");
+    EXPECT_EQ(answer.first, 200) << world.last.body;
+  }
+  void collect() {
+    for (int pass = 0; pass < 10; ++pass) collector.pass();
+    world.flush();
+    EXPECT_FALSE(before_commit) << "nobody was raced";
+  }
+};
+
+TEST(Garbage, IsNotWhatChangesWhileItIsOrphaned) {
+  Race race;
+  const std::string owner = make(race.world, "owner");
+  make(race.world, "child", owner);
+  race.collector.pass();
+  race.world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Orphan"})");
+  race.before_commit = [&] { race.patch("child", R"({"data":{"a":"b"}})"); };
+  race.collect();
+  EXPECT_EQ(status_of(race.world, "owner"), 404);
+  const auto [status, child] = race.world.call("GET", kMaps + "/child");
+  EXPECT_EQ(status, 200);
+  EXPECT_TRUE(json::get_array(child, {"metadata", "ownerReferences"}).empty());
+}
+
+TEST(Garbage, InTheForegroundGoesAlsoWhereItChangesMeanwhile) {
+  Race race;
+  const std::string owner = make(race.world, "owner");
+  make(race.world, "child", owner);
+  race.collector.pass();
+  race.world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Foreground"})");
+  race.before_commit = [&] { race.patch("child", R"({"data":{"a":"b"}})"); };
+  race.collect();
+  EXPECT_EQ(status_of(race.world, "child"), 404);
+  EXPECT_EQ(status_of(race.world, "owner"), 404);
+}
+
+TEST(Garbage, InTheForegroundIsNotWhatHasLetGoSinceItWasLookedAt) {
+  Race race;
+  const std::string owner = make(race.world, "owner");
+  make(race.world, "a", owner);
+  make(race.world, "b", owner);
+  race.collector.pass();
+  race.world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Foreground"})");
+  race.before_commit = [&] { race.patch("b", R"({"metadata":{"ownerReferences":null}})"); };
+  race.collect();
+  EXPECT_EQ(status_of(race.world, "a"), 404);
+  EXPECT_EQ(status_of(race.world, "b"), 200);
+  EXPECT_EQ(status_of(race.world, "owner"), 404);
+}
+
+TEST(Garbage, ThatABugIsMetWithHoldsUpNoOther) {
+  Race race;
+  make(race.world, "a", "no-such-uid");
+  make(race.world, "b", "no-such-uid");
+  race.before_commit = [] { throw std::logic_error("never thought of that"); };
+  race.collect();
+  EXPECT_EQ(status_of(race.world, "a"), 200) << "not tried for ever";
+  EXPECT_EQ(status_of(race.world, "b"), 404);
+  race.patch("a", R"({"data":{"a":"b"}})");
+  race.collect();
+  EXPECT_EQ(status_of(race.world, "a"), 404) << "looked at again when it changes";
+}
+
 TEST(Namespaces, AreEmptiedBeforeTheyGo) {
   World world;
   world.call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"harbour"}})");
@@ -219,6 +321,94 @@ TEST(Events, ThatCouldNotBeRemovedAreTriedAgain) {
   world.flush();
   world.collect();
   EXPECT_EQ(world.call("GET", events + "/e").first, 404);
+}
+
+// An event of the namespace, with more in its metadata.
+void tell(World& world, std::string_view ns, std::string_view name, std::string_view more = {}) {
+  const std::string body = fmt::format(
+      R"({{"metadata":{{"name":"{}"{}}},"involvedObject":{{"name":"p","namespace":"{}"}}}})", name,
+      more, ns);
+  EXPECT_EQ(world.call("POST", fmt::format("/api/v1/namespaces/{}/events", ns), body).first, 201);
+}
+
+TEST(Events, LiveOnForAnHourAfterTheyWereSeenAgain) {
+  World world;
+  const std::string event = "/api/v1/namespaces/default/events/e";
+  tell(world, "default", "e");
+  world.collect();
+  world.clock.advance(std::chrono::minutes(40));
+  EXPECT_EQ(
+      world
+          .call("PATCH", event,
+                fmt::format(R"({{"count":2,"lastTimestamp":"{}"}})", rfc3339(world.clock.now())),
+                "application/merge-patch+json")
+          .first,
+      200);
+  world.collect();
+  world.clock.advance(std::chrono::minutes(40));
+  world.collect();
+  EXPECT_EQ(world.call("GET", event).first, 200) << "the older expiry is of an entry that is gone";
+  world.clock.advance(std::chrono::minutes(21));
+  world.collect();
+  EXPECT_EQ(world.call("GET", event).first, 404);
+}
+
+TEST(Events, GoWithTheirNamespace) {
+  World world;
+  world.call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"harbour"}})");
+  for (int i = 0; i < 3; ++i) tell(world, "harbour", "e-" + std::to_string(i));
+  tell(world, "harbour", "held", R"(,"finalizers":["x/y"])");
+  tell(world, "default", "other");
+  world.collect();
+  world.call("DELETE", "/api/v1/namespaces/harbour");
+  world.collect();
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/harbour/events/e-1").first, 404);
+  const auto [status, space] = world.call("GET", "/api/v1/namespaces/harbour");
+  EXPECT_EQ(status, 200) << "one is held";
+  EXPECT_TRUE(json::serialize(space).contains("events. has 1 resource instances"));
+  world.call("PATCH", "/api/v1/namespaces/harbour/events/held",
+             R"({"metadata":{"finalizers":null}})", "application/merge-patch+json");
+  world.collect();
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/harbour").first, 404);
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/default/events/other").first, 200);
+}
+
+TEST(Events, ThatADiskKeepsHoldTheirNamespace) {
+  World world;
+  world.call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"harbour"}})");
+  tell(world, "harbour", "e");
+  world.collect();
+  world.call("DELETE", "/api/v1/namespaces/harbour");
+  world.flush();
+  world.disk->fail("full");
+  world.server->handle(world.request("POST", kMaps, R"({"metadata":{"name":"a"}})"));
+  EXPECT_FALSE(world.store->flush());
+  EXPECT_FALSE(world.server->collect_garbage()) << "the disk refuses";
+  world.disk->heal();
+  world.flush();
+  world.collect();
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/harbour").first, 404);
+}
+
+TEST(Events, MayHaveOwnersLikeAnythingElse) {
+  World world;
+  const std::string owner = make(world, "owner");
+  tell(world, "default", "e");
+  world.collect();
+  const std::string event = "/api/v1/namespaces/default/events/e";
+  EXPECT_EQ(world
+                .call("PATCH", event,
+                      fmt::format(R"({{"metadata":{{"ownerReferences":[{{"apiVersion":"v1",)"
+                                  R"("kind":"ConfigMap","name":"owner","uid":"{}"}}]}}}})",
+                                  owner),
+                      "application/merge-patch+json")
+                .first,
+            200);
+  world.collect();
+  EXPECT_EQ(world.call("GET", event).first, 200);
+  world.call("DELETE", kMaps + "/owner");
+  world.collect();
+  EXPECT_EQ(world.call("GET", event).first, 404);
 }
 
 }  // namespace

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
 #include "api/meta.h"
+#include "api/metrics/metrics.h"
 #include "cli/selection.h"
+#include "cli/top_text.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
@@ -18,13 +21,25 @@ Result<void> describe_one(Connection& server, const api::Kind& kind, const std::
                           Object object) {
   std::vector<Object> pods;
   if (kind.resource.group == "kubeflow.org") {
-    SKIFF_ASSIGN(pods, pods_of_job(server, ns, api::name(*object)));
+    SKIFF_ASSIGN(pods, pods_of_job(server, ns, api::name(*object), kind.resource.kind));
   }
   std::vector<Object> about = pods;
   about.push_back(object);
   SKIFF_ASSIGN(const std::vector<Object> events, events_of(server, ns, about));
   const Time now = std::chrono::floor<Duration>(std::chrono::system_clock::now());
   fmt::print("{}", describe_text(*object, pods, events, now));
+  if (pods.empty()) return {};
+  // Where nobody measures there is nothing to add.
+  auto used = server.client().list(
+      api::pod_metrics_kind().resource, ns,
+      {.label_selector = fmt::format("training.kubeflow.org/job-name={}", api::name(*object))});
+  if (!used) return {};
+  // A job of another kind may have the same name.
+  std::erase_if(used->items, [&](const Object& usage) {
+    return std::ranges::none_of(
+        pods, [&](const Object& pod) { return api::name(*pod) == api::name(*usage); });
+  });
+  if (!used->items.empty()) fmt::print("Use now:\n{}", top_replicas(used->items, {}));
   return {};
 }
 

@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "api/meta.h"
 #include "cli/follow.h"
@@ -11,6 +13,10 @@
 
 namespace skiff::cli {
 namespace {
+
+constexpr auto kPoll = std::chrono::milliseconds(100);
+constexpr int kTriesBeforeHint = 30;
+constexpr int kTriesForPods = 100;
 
 struct Options {
   std::string target = {};
@@ -30,31 +36,69 @@ Object main_pod(const std::vector<Object>& pods) {
 Result<std::vector<Object>> pods_of(Connection& server, const std::string& ns,
                                     const Options& options) {
   const std::size_t slash = options.target.find('/');
-  const std::string word = slash == std::string::npos ? "pods" : options.target.substr(0, slash);
-  const std::string name =
-      slash == std::string::npos ? options.target : options.target.substr(slash + 1);
+  const bool bare = slash == std::string::npos;
+  const std::string word = bare ? "pods" : options.target.substr(0, slash);
+  const std::string name = bare ? options.target : options.target.substr(slash + 1);
   SKIFF_ASSIGN(const api::Kind kind, server.kind(word));
   auto object = server.client().get(kind.resource, ns, name);
   if (object && kind.resource.kind == "Pod") {
     return std::vector<Object>{std::make_shared<const json::value>(std::move(*object))};
   }
-  if (!object && (slash != std::string::npos || object.error().code != Code::kNotFound)) {
+  if (!object && (!bare || object.error().code != Code::kNotFound)) {
     return std::unexpected(object.error());
   }
   // A bare name that is no pod may be a job's.
-  SKIFF_ASSIGN(std::vector<Object> pods, pods_of_job(server, ns, name));
+  SKIFF_ASSIGN(std::vector<Object> pods,
+               pods_of_job(server, ns, name, bare ? "" : kind.resource.kind));
   if (pods.empty() && !object) return std::unexpected(object.error());
-  if (pods.empty()) {
-    return fail(Code::kNotFound,
-                fmt::format("{} has no pods; ask: skiff why {}", options.target, options.target));
-  }
-  if (!options.all) return std::vector<Object>{main_pod(pods)};
+  if (!pods.empty() && !options.all) return std::vector<Object>{main_pod(pods)};
   return pods;
+}
+
+// Not even its first container has begun. One that is gone will not begin.
+bool starting(Connection& server, const json::value& pod) {
+  static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+  const auto now =
+      server.client().get(kPods, std::string(api::ns(pod)), std::string(api::name(pod)));
+  return now && api::uid(*now) == api::uid(pod) &&
+         json::get_string(*now, {"status", "phase"}, "Pending") == "Pending";
+}
+
+Result<void> print_pod(Connection& server, const json::value& pod, const Options& options) {
+  const std::string target =
+      log_target(api::ns(pod), api::name(pod), options.follow, options.previous);
+  bool said = false;
+  bool last = false;
+  for (int tries = 0;; ++tries) {
+    Result<void> done = server.lines({.target = target}, [&said](std::string_view line) {
+      said = true;
+      fmt::print("{}\n", line);
+      return std::fflush(stdout) == 0;
+    });
+    // Who follows a pod that was made a moment ago waits for it, as those of --all do. While it has
+    // no node the answer is empty, then it is an error until its container starts.
+    if (said || last || !options.follow.follow || options.previous) return done;
+    last = !starting(server, pod);
+    if (tries == kTriesBeforeHint) {
+      fmt::print(stderr, "{} has not started yet; to know why: skiff why {}\n", api::name(pod),
+                 options.target);
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
 }
 
 Result<void> run_logs(Context& context, Options options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
-  SKIFF_ASSIGN(const std::vector<Object> pods, pods_of(*server, context.ns(), options));
+  SKIFF_ASSIGN(std::vector<Object> pods, pods_of(*server, context.ns(), options));
+  // A job that was made a moment ago gets its pods in the next.
+  for (int tries = 0; pods.empty() && options.follow.follow && tries < kTriesForPods; ++tries) {
+    std::this_thread::sleep_for(kPoll);
+    SKIFF_ASSIGN(pods, pods_of(*server, context.ns(), options));
+  }
+  if (pods.empty()) {
+    return fail(Code::kNotFound,
+                fmt::format("{} has no pods; ask: skiff why {}", options.target, options.target));
+  }
   if (options.all) {
     options.follow.colour = context.globals.colour;
     Follower follower(*server, options.follow);
@@ -62,13 +106,7 @@ Result<void> run_logs(Context& context, Options options) {
     follower.join();
     return {};
   }
-  const json::value& pod = *pods.front();
-  return server->lines(
-      {.target = log_target(api::ns(pod), api::name(pod), options.follow, options.previous)},
-      [](std::string_view line) {
-        fmt::print("{}\n", line);
-        return std::fflush(stdout) == 0;
-      });
+  return print_pod(*server, *pods.front(), options);
 }
 
 }  // namespace

@@ -66,6 +66,28 @@ Result<std::string> pods_text(Context& context, Connection& server, const Option
   return top_pods(pods, form);
 }
 
+Result<std::string> jobs_text(Context& context, Connection& server, const Options& options) {
+  constexpr std::string_view kJob = "training.kubeflow.org/job-name";
+  // tfjob/mnist or mnist.
+  const std::string name = options.name.substr(options.name.find('/') + 1);
+  std::string& selector = context.globals.selector;
+  const std::string given = selector;
+  selector = fmt::format("{}{}{}{}", given, given.empty() ? "" : ",", kJob,
+                         name.empty() ? "" : "=" + name);
+  Options all = options;
+  all.name.clear();
+  auto pods = read_usage(context, server, api::pod_metrics_kind().resource, all);
+  selector = given;
+  if (!pods) return std::unexpected(pods.error());
+  if (pods->empty()) {
+    return fmt::format("Nothing of {} is measured: it does not run, or it began a moment ago.\n",
+                       name.empty() ? "any training job" : name);
+  }
+  TopForm form = options.form;
+  form.with_namespace = context.globals.all_namespaces;
+  return top_replicas(*pods, form);
+}
+
 Result<std::string> nodes_text(Context& context, Connection& server, const Options& options) {
   SKIFF_ASSIGN(const std::vector<Object> metrics,
                read_usage(context, server, api::node_metrics_kind().resource, options));
@@ -94,8 +116,10 @@ Result<void> show(Context& context, const Options& options, Make make) {
   }
 }
 
+enum class About { kPods, kJobs, kNodes };
+
 void add(CLI::App& top, Context& context, int& exit_code, const char* names, const char* help,
-         bool pods, Make make) {
+         About about, Make make) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = top.add_subcommand(names, help);
   verb->add_option("name", options->name, "Only this one");
@@ -107,13 +131,16 @@ void add(CLI::App& top, Context& context, int& exit_code, const char* names, con
   verb->add_option("--interval", options->seconds, "Seconds between two looks")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  if (pods) {
+  if (about == About::kNodes) {
+    verb->alias("node")->alias("no");
+  } else {
+    verb->add_flag("-A,--all-namespaces", context.globals.all_namespaces, "All namespaces");
+  }
+  if (about == About::kJobs) verb->alias("job");
+  if (about == About::kPods) {
     verb->alias("pod")->alias("po");
     verb->add_option("--field-selector", context.globals.field_selector, "metadata.name=x");
-    verb->add_flag("-A,--all-namespaces", context.globals.all_namespaces, "All namespaces");
     verb->add_flag("--containers", options->form.containers, "Each container by itself");
-  } else {
-    verb->alias("node")->alias("no");
   }
   verb->callback([options, &context, &exit_code, make] {
     if (auto done = show(context, *options, make); !done) exit_code = report(done.error());
@@ -130,10 +157,13 @@ Examples:
   skiff top pods -A --sort-by memory
   skiff top pods web-0 --containers
   skiff top pods -l app=web --watch
+  skiff top job mnist                            its replicas, with GPUs and network
   skiff top nodes
 )help");
-  add(*top, context, exit_code, "pods", "What pods use", true, pods_text);
-  add(*top, context, exit_code, "nodes", "What nodes use", false, nodes_text);
+  add(*top, context, exit_code, "pods", "What pods use", About::kPods, pods_text);
+  add(*top, context, exit_code, "jobs", "What training jobs use, by replica", About::kJobs,
+      jobs_text);
+  add(*top, context, exit_code, "nodes", "What nodes use", About::kNodes, nodes_text);
 }
 
 }  // namespace skiff::cli

@@ -36,6 +36,9 @@ void add_cp(CLI::App& app, Context& context, int& exit_code);
 void add_port_forward(CLI::App& app, Context& context, int& exit_code);
 void add_top(CLI::App& app, Context& context, int& exit_code);
 void add_why(CLI::App& app, Context& context, int& exit_code);
+// What `skiff why` says of it.
+Result<std::vector<std::string>> reasons(Connection& server, const api::Kind& kind,
+                                         const std::string& ns, const std::string& name);
 void add_image(CLI::App& app, Context& context, int& exit_code);
 // The verbs of `skiff image` about the store.
 void add_image_store(CLI::App& image, Context& context, int& exit_code);

@@ -12,6 +12,20 @@
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {
+
+Result<std::vector<std::string>> reasons(Connection& server, const api::Kind& kind,
+                                         const std::string& ns, const std::string& name) {
+  SKIFF_ASSIGN(json::value object, server.client().get(kind.resource, ns, name));
+  Situation situation{.object = std::make_shared<const json::value>(std::move(object))};
+  if (kind.resource.kind != "Pod") {
+    SKIFF_ASSIGN(situation.pods, pods_of_job(server, ns, name, kind.resource.kind));
+  }
+  std::vector<Object> about = situation.pods;
+  about.push_back(situation.object);
+  SKIFF_ASSIGN(situation.events, events_of(server, ns, about));
+  return explain(situation, std::chrono::floor<Duration>(std::chrono::system_clock::now()));
+}
+
 namespace {
 
 Result<void> run_why(Context& context, const std::vector<std::string>& words) {
@@ -22,23 +36,14 @@ Result<void> run_why(Context& context, const std::vector<std::string>& words) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   SKIFF_ASSIGN(const api::Kind kind, server->kind(targets.front().kind));
   const std::string ns = kind.resource.namespaced ? context.ns() : "";
-  SKIFF_ASSIGN(json::value object, server->client().get(kind.resource, ns, targets.front().name));
-  Situation situation{.object = std::make_shared<const json::value>(std::move(object))};
-  if (kind.resource.kind != "Pod") {
-    SKIFF_ASSIGN(situation.pods, pods_of_job(*server, ns, targets.front().name));
-  }
-  std::vector<Object> about = situation.pods;
-  about.push_back(situation.object);
-  SKIFF_ASSIGN(situation.events, events_of(*server, ns, about));
-  const Time now = std::chrono::floor<Duration>(std::chrono::system_clock::now());
-  const std::vector<std::string> reasons = explain(situation, now);
+  SKIFF_ASSIGN(const auto told, reasons(*server, kind, ns, targets.front().name));
   if (context.globals.output == "json") {
     json::array lines;
-    for (const std::string& line : reasons) lines.emplace_back(line);
+    for (const std::string& line : told) lines.emplace_back(line);
     fmt::print("{}\n", json::pretty(json::object{{"reasons", std::move(lines)}}));
     return {};
   }
-  for (const std::string& line : reasons) fmt::print("{}\n", printable(line));
+  for (const std::string& line : told) fmt::print("{}\n", printable(line));
   return {};
 }
 

@@ -1,68 +1,17 @@
 #include "client/remote/remote_client.h"
 
-#include <charconv>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <thread>
+#include <fmt/format.h>
+
+#include <algorithm>
 
 #include "api/meta.h"
 #include "client/remote/discovery.h"
+#include "client/remote/managers.h"
 #include "client/remote/remote_watch.h"
 #include "client/remote/requests.h"
 #include "client/remote/status.h"
 
 namespace skiff::client {
-
-// A fixed pool; each task is one submit, so the writes of a call keep their order.
-class RemoteClient::Workers {
- public:
-  Workers(int threads, std::size_t tasks_max) : tasks_max_(tasks_max) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
-  }
-
-  ~Workers() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-      tasks_.clear();
-    }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  bool add(std::function<void()> task) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (tasks_.size() >= tasks_max_) return false;
-      tasks_.push_back(std::move(task));
-    }
-    changed_.notify_one();
-    return true;
-  }
-
- private:
-  void run() {
-    while (true) {
-      std::function<void()> task;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
-        if (stopping_) return;
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
-      }
-      task();
-    }
-  }
-
-  const std::size_t tasks_max_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-  bool stopping_ = false;
-  std::vector<std::thread> threads_;
-};
 
 RemoteClient::RemoteClient(Access access, Post post, RemoteOptions options)
     : post_(post ? std::move(post) : Post([](std::function<void()> fn) { fn(); })),
@@ -71,7 +20,7 @@ RemoteClient::RemoteClient(Access access, Post post, RemoteOptions options)
                                          SessionOptions{.timeout = options_.timeout,
                                                         .user_agent = options_.user_agent,
                                                         .pace = options_.pace})),
-      workers_(std::make_unique<Workers>(std::max(1, options_.workers), options_.queued_calls)) {}
+      workers_(std::make_unique<Workers>(options_.workers)) {}
 
 RemoteClient::~RemoteClient() {
   session_->shut_down();
@@ -130,32 +79,57 @@ Result<List> RemoteClient::list_pages(const api::Resource& resource, std::string
   return out;
 }
 
-// Whether the object is still the one that a write's preconditions name.
-bool RemoteClient::still_holds(const Write& write) {
+namespace {
+
+// Whether the object is the one that a write's preconditions name.
+bool holds(const Write& write, const json::value& now) {
+  return (write.uid.empty() || api::uid(now) == write.uid) &&
+         (write.resource_version.empty() || api::resource_version(now) == write.resource_version);
+}
+
+}  // namespace
+
+// A patch with a stale uid or a failed test is 422 to Kubernetes; to our callers a precondition
+// that fails is a conflict, and only a look at the object tells it from an invalid patch.
+bool RemoteClient::failed_precondition(const Write& write, const Result<json::value>& result) {
+  const bool patch = write.verb == Verb::kMergePatch || write.verb == Verb::kJsonPatch;
+  const bool conditional = !write.uid.empty() || !write.resource_version.empty();
+  if (result || !patch || !conditional || result.error().code != Code::kInvalid) return false;
   const auto now = get(write.resource, write.ns, write.name);
-  if (!now) return true;  // not known: the server's own answer stands
-  return (write.uid.empty() || api::uid(*now) == write.uid) &&
-         (write.resource_version.empty() || api::resource_version(*now) == write.resource_version);
+  return now && !holds(write, *now);  // not known: the server's own answer stands
 }
 
 Result<json::value> RemoteClient::write(const Write& write) {
   auto result = call(write_request(write));
-  // A patch with a stale uid or a failed test is 422 to Kubernetes; to our callers a precondition
-  // that fails is a conflict, and only a look at the object tells it from an invalid patch.
-  const bool patch = write.verb == Verb::kMergePatch || write.verb == Verb::kJsonPatch;
-  const bool conditional = !write.uid.empty() || !write.resource_version.empty();
-  if (!result && patch && conditional && result.error().code == Code::kInvalid &&
-      !still_holds(write)) {
-    result.error().code = Code::kConflict;
+  if (failed_precondition(write, result)) result.error().code = Code::kConflict;
+  return result;
+}
+
+// As write(), where only the metadata of the answer counts, which costs both sides less.
+Result<json::value> RemoteClient::write_briefly(const Write& write) {
+  if (changes_nothing(write)) {
+    SKIFF_ASSIGN(json::value now, call(metadata_request(write)));
+    if (!holds(write, now)) {
+      return fail(Code::kConflict, fmt::format("{} \"{}\" is no longer as it was seen",
+                                               write.resource.plural, write.name));
+    }
+    return now;
   }
+  SKIFF_ASSIGN(const http::Response response, raw(brief_request(write)));
+  const bool done = response.status >= 200 && response.status <= 299;
+  auto result =
+      done ? body_of({.status = response.status, .body = without_managers(response.body, kObject)})
+           : body_of(response);
+  if (failed_precondition(write, result)) result.error().code = Code::kConflict;
   return result;
 }
 
 void RemoteClient::submit(std::vector<Write> writes, Done done) {
+  const bool patient = std::ranges::none_of(writes, &Write::synced);
   auto task = [this, writes = std::move(writes), done] {
     std::vector<Result<json::value>> results;
     for (const Write& one : writes) {
-      results.push_back(write(one));
+      results.push_back(write_briefly(one));
       if (!results.back()) break;
     }
     // std::function must be copyable, so what it carries is shared.
@@ -163,7 +137,7 @@ void RemoteClient::submit(std::vector<Write> writes, Done done) {
       done(std::move(*shared));
     });
   };
-  if (workers_->add(std::move(task))) return;
+  if (patient ? workers_->add_patient(std::move(task)) : workers_->add(std::move(task))) return;
   post_([done] {
     done({fail(Code::kTooManyRequests, "too many writes are waiting for the API server")});
   });

@@ -12,12 +12,12 @@
 #include "client/client.h"
 #include "client/remote/discovery.h"
 #include "client/remote/session.h"
+#include "client/remote/workers.h"
 
 namespace skiff::client {
 
 struct RemoteOptions {
-  int workers = 4;                   // threads for submit()
-  std::size_t queued_calls = 1'000;  // more waiting submits than this are refused: kTooManyRequests
+  WorkersOptions workers = {};  // of submit(); what they cannot take is kTooManyRequests
   std::size_t page_items = 500;
   std::size_t watch_events = 1'000;  // held for a slow poll(); past it the server has to wait
   std::chrono::milliseconds watch_patience = std::chrono::seconds(30);  // WatchOptions::patience
@@ -42,6 +42,7 @@ class RemoteClient : public Client {
   Result<List> list(const api::Resource& resource, std::string_view ns,
                     const ListOptions& options) override;
   Result<json::value> write(const Write& write) override;
+  // Answers have metadata only. What need not be synced (events) gives way to the rest.
   void submit(std::vector<Write> writes, Done done) override;
   Result<std::unique_ptr<Watch>> watch(const api::Resource& resource, std::uint64_t after_revision,
                                        std::function<void()> ready) override;
@@ -58,14 +59,14 @@ class RemoteClient : public Client {
   const Access& access() const { return session_->access(); }
 
  private:
-  class Workers;
   Result<json::value> call(http::Request request);
   Result<json::value> read_page(const api::Resource& resource, std::string_view ns,
                                 const ListOptions& options, std::string_view limit,
                                 std::string_view next);
   Result<List> list_pages(const api::Resource& resource, std::string_view ns,
                           const ListOptions& options, std::string_view limit);
-  bool still_holds(const Write& write);
+  Result<json::value> write_briefly(const Write& write);
+  bool failed_precondition(const Write& write, const Result<json::value>& result);
 
   const Post post_;
   const RemoteOptions options_;

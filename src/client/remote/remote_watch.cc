@@ -8,6 +8,7 @@
 #include "api/meta.h"
 #include "base/limits.h"
 #include "client/remote/lines.h"
+#include "client/remote/managers.h"
 #include "client/remote/requests.h"
 #include "client/remote/status.h"
 
@@ -173,7 +174,7 @@ class RemoteWatch : public Watch {
 }  // namespace
 
 Result<WatchLine> parse_watch_line(std::string_view line) {
-  auto parsed = json::parse(line);
+  auto parsed = json::parse(without_managers(line, kEvent));
   // Not kInternal, which may pass: a server that speaks another language will not learn ours.
   if (!parsed)
     return fail(Code::kBadRequest, "a watch event is no JSON: " + parsed.error().message);

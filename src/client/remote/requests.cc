@@ -15,16 +15,29 @@ void append_parameter(std::string& target, std::string_view name, std::string_vi
   target += http::escape(value);
 }
 
-json::value with_metadata(const Write& write) {
+// A server that does not know the first gives the second.
+constexpr std::string_view kMetadataOnly =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+bool has_preconditions(const Write& write) {
+  const auto says = [&](std::string_view field, const std::string& wanted) {
+    return wanted.empty() || json::get_string(write.body, {"metadata", field}) == wanted;
+  };
+  return says("uid", write.uid) && says("resourceVersion", write.resource_version);
+}
+
+std::string with_metadata(const Write& write) {
+  // A status is sent with the whole object as it was seen; it need not be copied.
+  if (has_preconditions(write)) return json::serialize(write.body);
   json::value body = write.body;
   if (!write.uid.empty()) json::set(body, {"metadata", "uid"}, write.uid.c_str());
   if (!write.resource_version.empty()) {
     json::set(body, {"metadata", "resourceVersion"}, write.resource_version.c_str());
   }
-  return body;
+  return json::serialize(body);
 }
 
-json::value with_tests(const Write& write) {
+std::string with_tests(const Write& write) {
   json::array operations;
   const auto test = [&](std::string_view path, const std::string& value) {
     if (value.empty()) return;
@@ -35,10 +48,10 @@ json::value with_tests(const Write& write) {
   if (const json::array* given = write.body.if_array()) {
     operations.insert(operations.end(), given->begin(), given->end());
   }
-  return operations;
+  return json::serialize(operations);
 }
 
-json::value delete_options(const Write& write) {
+std::string delete_options(const Write& write) {
   json::value body = write.body.is_object() ? write.body : json::value(json::object{});
   json::set(body, {"apiVersion"}, "v1");
   json::set(body, {"kind"}, "DeleteOptions");
@@ -46,7 +59,7 @@ json::value delete_options(const Write& write) {
   if (!write.resource_version.empty()) {
     json::set(body, {"preconditions", "resourceVersion"}, write.resource_version.c_str());
   }
-  return body;
+  return json::serialize(body);
 }
 
 }  // namespace
@@ -74,7 +87,6 @@ std::string watch_target(const api::Resource& resource, std::uint64_t after_revi
 http::Request write_request(const Write& write) {
   http::Request request{.target =
                             object_target(write.resource, write.ns, write.name, write.subresource)};
-  json::value body;
   std::string_view type = "application/json";
   switch (write.verb) {
     case Verb::kCreate:
@@ -83,21 +95,21 @@ http::Request write_request(const Write& write) {
       if (write.subresource.empty()) {
         request.target = write.resource.collection_path(http::escape(write.ns));
       }
-      body = write.body;
+      request.body = json::serialize(write.body);
       break;
     case Verb::kUpdate:
       request.method = "PUT";
-      body = with_metadata(write);
+      request.body = with_metadata(write);
       break;
     case Verb::kMergePatch:
       request.method = "PATCH";
       type = "application/merge-patch+json";
-      body = with_metadata(write);
+      request.body = with_metadata(write);
       break;
     case Verb::kJsonPatch:
       request.method = "PATCH";
       type = "application/json-patch+json";
-      body = with_tests(write);
+      request.body = with_tests(write);
       break;
     case Verb::kApply:
       request.method = "PATCH";
@@ -105,16 +117,33 @@ http::Request write_request(const Write& write) {
       append_parameter(request.target, "fieldManager",
                        write.field_manager.empty() ? "skiff" : write.field_manager);
       if (write.force) append_parameter(request.target, "force", "true");
-      body = with_metadata(write);
+      request.body = with_metadata(write);
       break;
     case Verb::kDelete:
       request.method = "DELETE";
-      body = delete_options(write);
+      request.body = delete_options(write);
       break;
   }
   request.headers.emplace_back("Content-Type", type);
-  request.body = json::serialize(body);
   return request;
+}
+
+http::Request brief_request(const Write& write) {
+  http::Request request = write_request(write);
+  if (write.verb == Verb::kDelete) return request;
+  append_parameter(request.target, "fieldValidation", "Ignore");
+  request.headers.emplace_back("Accept", kMetadataOnly);
+  return request;
+}
+
+bool changes_nothing(const Write& write) {
+  return write.verb == Verb::kMergePatch && write.subresource.empty() && write.body.is_object() &&
+         write.body.get_object().empty();
+}
+
+http::Request metadata_request(const Write& write) {
+  return {.target = object_target(write.resource, write.ns, write.name),
+          .headers = {{"Accept", std::string(kMetadataOnly)}}};
 }
 
 }  // namespace skiff::client

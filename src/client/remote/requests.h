@@ -19,5 +19,12 @@ std::string watch_target(const api::Resource& resource, std::uint64_t after_revi
 // Preconditions go where a Kubernetes server looks for them: DeleteOptions.preconditions of a
 // delete, metadata of an update or merge patch, test operations of a JSON patch.
 http::Request write_request(const Write& write);
+// The same for whoever reads nothing but metadata in the answer, and no warnings.
+http::Request brief_request(const Write& write);
+
+// A merge patch of nothing: it only asks whether its preconditions hold. Reading the object's
+// metadata tells as much, and is far less work for a server.
+bool changes_nothing(const Write& write);
+http::Request metadata_request(const Write& write);
 
 }  // namespace skiff::client

@@ -130,5 +130,33 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
   }
 }
 
+TEST(Requests, BriefOnesAskForMetadataAndNoWarnings) {
+  const Write create{.resource = kPods, .ns = "a", .body = json::object{}};
+  const http::Request brief = brief_request(create);
+  EXPECT_EQ(brief.target, "/api/v1/namespaces/a/pods?fieldValidation=Ignore");
+  EXPECT_TRUE(http::header(brief.headers, "Accept").contains("as=PartialObjectMetadata"));
+  EXPECT_TRUE(http::header(brief.headers, "Accept").ends_with(",application/json"));
+  EXPECT_EQ(brief.body, write_request(create).body);
+  const http::Request applied =
+      brief_request({.verb = Verb::kApply, .resource = kPods, .ns = "a", .name = "n"});
+  EXPECT_TRUE(applied.target.ends_with("?fieldManager=skiff&fieldValidation=Ignore"));
+  const Write removal{.verb = Verb::kDelete, .resource = kPods, .ns = "a", .name = "n"};
+  EXPECT_EQ(brief_request(removal).target, write_request(removal).target);
+}
+
+TEST(Requests, APatchOfNothingIsARead) {
+  Write write{.verb = Verb::kMergePatch, .resource = kPods, .ns = "a", .name = "n"};
+  EXPECT_FALSE(changes_nothing(write)) << "null is no patch";
+  write.body = json::object{};
+  EXPECT_TRUE(changes_nothing(write));
+  EXPECT_EQ(metadata_request(write).method, "GET");
+  EXPECT_EQ(metadata_request(write).target, "/api/v1/namespaces/a/pods/n");
+  EXPECT_TRUE(metadata_request(write).body.empty());
+  write.verb = Verb::kUpdate;
+  EXPECT_FALSE(changes_nothing(write));
+  write = {.verb = Verb::kMergePatch, .body = json::object{{"spec", 1}}};
+  EXPECT_FALSE(changes_nothing(write));
+}
+
 }  // namespace
 }  // namespace skiff::client

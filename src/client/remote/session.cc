@@ -13,10 +13,9 @@ Duration elapsed(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration_cast<Duration>(t.time_since_epoch());
 }
 
-// Lists and logs take as long as they are long; one object's requests are alike.
+// Lists and logs take as long as they are long, and reads pass no admission; writes are alike.
 bool comparable(const http::Request& request, const http::Response& answer) {
-  const bool object = request.method != "GET" || !request.target.contains('?');
-  return object && answer.body.size() < 64 * 1024;
+  return request.method != "GET" && answer.body.size() < 64 * 1024;
 }
 
 }  // namespace
@@ -63,7 +62,7 @@ Result<void> Session::take_turn(Clock::time_point end) {
                             std::chrono::ceil<std::chrono::seconds>(wait).count()));
   }
   pace_.reserve(elapsed(now));
-  stopped_.wait_until(lock, now + wait, [&] { return stopping_; });
+  if (wait > Duration::zero()) stopped_.wait_until(lock, now + wait, [&] { return stopping_; });
   if (stopping_) return fail(Code::kServiceUnavailable, "the client is shutting down");
   return {};
 }
@@ -115,7 +114,7 @@ Result<Session::Stream> Session::open(net::Client& line, const http::Request& re
 }
 
 std::shared_ptr<net::Client> Session::new_line() {
-  auto line = std::make_shared<net::Client>();
+  auto line = http_.sibling();
   const std::lock_guard lock(mutex_);
   std::erase_if(lines_, [](const auto& other) { return other.expired(); });
   lines_.push_back(line);

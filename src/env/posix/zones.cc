@@ -9,6 +9,7 @@ namespace skiff::env::posix {
 Zones::Zones(std::vector<std::string> folders) : folders_(std::move(folders)) {}
 
 Result<TimeZone> Zones::zone(const std::string& name) {
+  const std::lock_guard lock(mutex_);
   if (const auto found = known_.find(name); found != known_.end()) return found->second;
   SKIFF_ASSIGN(TimeZone zone, read(name));
   known_.emplace(name, zone);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace skiff::env::posix {
 
-// Not for several threads.
+// Thread-safe: plans that take long are made on another thread than the rest.
 class Zones {
  public:
   explicit Zones(std::vector<std::string> folders = {"/usr/share/zoneinfo", "/usr/lib/zoneinfo",
@@ -25,6 +26,7 @@ class Zones {
   Result<TimeZone> read(const std::string& name) const;
 
   std::vector<std::string> folders_;
+  std::mutex mutex_;  // over known_
   std::map<std::string, TimeZone> known_ = {};
 };
 

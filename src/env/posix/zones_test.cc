@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace skiff::env::posix {
 namespace {
@@ -48,6 +49,21 @@ TEST_F(ZonesTest, are_read_once) {
   ASSERT_TRUE(zones.zone("Europe/Madrid"));
   std::filesystem::remove(folder + "/Europe/Madrid");
   EXPECT_TRUE(zones.zone("Europe/Madrid"));
+}
+
+TEST_F(ZonesTest, may_be_asked_for_by_several_threads) {
+  put("Europe/Madrid", 1);
+  put("Europe/Athens", 2);
+  Zones zones({folder});
+  const auto ask = [&] {
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_TRUE(zones.zone("Europe/Madrid"));
+      EXPECT_TRUE(zones.zone("Europe/Athens"));
+    }
+  };
+  std::thread other(ask);
+  ask();
+  other.join();
 }
 
 TEST_F(ZonesTest, a_name_of_no_zone_is_no_path) {

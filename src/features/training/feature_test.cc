@@ -19,18 +19,24 @@ TEST(Feature, ServesEveryKind) {
     EXPECT_TRUE(kind.resource.namespaced);
     EXPECT_TRUE(kind.has_status);
     EXPECT_FALSE(kind.unconditional_update);
-    ASSERT_EQ(kind.columns.size(), 2u);
+    ASSERT_EQ(kind.columns.size(), 6u);
+    EXPECT_EQ(kind.columns[4].json_path, ".status.progress.percent");
+    for (std::size_t i = 2; i < 6; ++i) EXPECT_EQ(kind.columns[i].priority, 1) << "-o wide only";
     EXPECT_EQ(kind.columns[0].name, "State");
     EXPECT_EQ(kind.columns[0].json_path, ".status.conditions[-1:].type");
     EXPECT_EQ(kind.columns[1].type, "date");
+    EXPECT_EQ(kind.columns[2].name, "Queue");
+    EXPECT_EQ(kind.columns[2].priority, 1) << "only with -o wide: upstream has no such column";
     EXPECT_EQ(kind.set_defaults, nullptr) << "what is stored stays as it was written";
   }
-  EXPECT_EQ(keys, (std::set<std::string>{
-                      "tfjobs.kubeflow.org/v1", "tfjobs.kubeflow.org/v1beta2",
-                      "tfjobs.kubeflow.org/v1beta1", "tfjobs.kubeflow.org/v1alpha2",
-                      "tfjobs.kubeflow.org/v1alpha1", "pytorchjobs.kubeflow.org/v1",
-                      "pytorchjobs.kubeflow.org/v1alpha1", "xgboostjobs.kubeflow.org/v1",
-                      "jaxjobs.kubeflow.org/v1", "paddlejobs.kubeflow.org/v1"}));
+  EXPECT_EQ(keys,
+            (std::set<std::string>{"tfjobs.kubeflow.org/v1", "tfjobs.kubeflow.org/v1beta2",
+                                   "tfjobs.kubeflow.org/v1beta1", "tfjobs.kubeflow.org/v1alpha2",
+                                   "tfjobs.kubeflow.org/v1alpha1", "pytorchjobs.kubeflow.org/v1",
+                                   "pytorchjobs.kubeflow.org/v1alpha1",
+                                   "xgboostjobs.kubeflow.org/v1", "jaxjobs.kubeflow.org/v1",
+                                   "paddlejobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v2beta1",
+                                   "mpijobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v1alpha2"}));
 }
 
 TEST(Feature, GivesEveryKindASchema) {
@@ -41,7 +47,7 @@ TEST(Feature, GivesEveryKindASchema) {
     const schema::Schema& whole = feature.schemas[i].second;
     ASSERT_NE(whole.property("spec"), nullptr);
     ASSERT_NE(whole.property("status"), nullptr);
-    if (feature.kinds[i].resource.version != "v1") continue;
+    if (feature.kinds[i].to_storage != nullptr) continue;  // an older version
     const schema::Schema* run = whole.property("spec")->property("runPolicy");
     ASSERT_NE(run, nullptr);
     EXPECT_EQ(run->property("backoffLimit")->minimum, 0.0);
@@ -58,6 +64,7 @@ TEST(Feature, ChecksEachKindByItsOwnRules) {
     for (const JobKind* other : job_kinds()) {
       testing::JobBuilder job(*other);
       if (other == &xgboost()) job.role("Master", 1);
+      if (other == &mpi()) job.role("Launcher", 1);
       const bool own = other->resource.kind == kind.resource.kind;
       EXPECT_EQ(kind.validate(job.role("Worker", 1).build(), {}).empty(), own)
           << kind.resource.kind << " judges " << other->resource.kind;
@@ -72,14 +79,15 @@ TEST(Feature, RunsAControllerForEachKind) {
     const control::Controller& controller = feature.controllers[i];
     const JobKind& kind = *job_kinds()[i];
     EXPECT_EQ(controller.name, kind.controller);
-    ASSERT_EQ(controller.owned.size(), 2u);
+    ASSERT_EQ(controller.owned.size(), 2 + kind.companion_kinds.size());
     EXPECT_EQ(controller.owned[0].plural, "pods");
     EXPECT_EQ(controller.owned[1].plural, "services");
     const control::Observed observed{
         .root = testing::share(testing::JobBuilder(kind).role("Worker", 2).build()),
         .owned = {{}, {}}};
     const control::Plan plan = controller.plan(observed, Time{});
-    EXPECT_EQ(plan.writes.size(), 4u) << "two pods and two services";
+    EXPECT_EQ(plan.writes.size(), kind.companions == nullptr ? 4u : 7u)
+        << "two pods and two services, or two pods and five companions";
     EXPECT_TRUE(plan.status.has_value());
   }
 }
@@ -87,7 +95,7 @@ TEST(Feature, RunsAControllerForEachKind) {
 TEST(Feature, LetsWorkersBeScaledWhereTheFrameworkCan) {
   for (const api::Kind& kind : make().kinds) {
     const bool scales = kind.resource.kind != "TFJob" && kind.resource.kind != "XGBoostJob" &&
-                        kind.resource.version == "v1";
+                        kind.resource.kind != "MPIJob" && kind.resource.version == "v1";
     ASSERT_EQ(kind.scale.has_value(), scales) << kind.resource.kind;
     if (kind.resource.kind != "PyTorchJob" || !scales) continue;
     EXPECT_EQ(kind.scale->spec, ".spec.pytorchReplicaSpecs.Worker.replicas");

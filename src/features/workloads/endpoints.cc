@@ -197,7 +197,8 @@ control::Controller endpoints_controller() {
                     .has =
                         [](const json::value& pod) {
                           return label_words(json::get_object(pod, {"metadata", "labels"}));
-                        }},
+                        },
+                    .alike = alike_to_services},
                    {.resource = endpoints_resource(),
                     .wants =
                         [](const json::value& service) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "control/testing/laws.h"
+#include "features/workloads/service_pods.h"
 #include "features/workloads/testing/cluster.h"
 
 namespace skiff::workloads {
@@ -235,7 +236,10 @@ TEST_F(EndpointsOfServices, leave_out_what_nobody_else_can_reach_and_what_is_of_
   make(service());
   add("a", "127.0.0.1");
   add("b", "fd00::1");
+  add("c", "127.128.0.1");
   EXPECT_EQ(ips(endpoints(), "addresses"), Strings{});
+  add("d", "127.64.0.1");
+  EXPECT_EQ(ips(endpoints(), "addresses"), Strings{"127.64.0.1"}) << "a pod without a network";
   cluster.patch(service_resource(), "web", {{"spec", {{"ipFamilies", json::array{"IPv6"}}}}});
   EXPECT_EQ(ips(endpoints(), "addresses"), Strings{"fd00::1"});
   ASSERT_EQ(slices().size(), 1U) << "the slice of the other family is gone";
@@ -391,6 +395,36 @@ std::optional<std::string> wrong(client::Client& client) {
     return "the slices do not list each pod once";
   }
   return std::nullopt;
+}
+
+TEST(Endpoints, are_not_planned_for_what_services_do_not_tell) {
+  const auto with = [](json::value object, std::initializer_list<std::string_view> path,
+                       json::value value) {
+    json::set(object, path, std::move(value));
+    return object;
+  };
+  json::value before = pod("a");
+  const json::value waiting = before;
+  before.as_object()["status"] = status("10.0.0.1", true).at("status");
+  const auto alike = [&](const json::value& after) { return alike_to_services(before, after); };
+  EXPECT_TRUE(alike(with(before, {"status", "startTime"}, "now")));
+  EXPECT_TRUE(alike(with(before, {"metadata", "resourceVersion"}, "8")));
+  EXPECT_TRUE(alike(with(before, {"metadata", "annotations"}, json::object{{"a", "b"}})));
+  EXPECT_FALSE(alike(waiting));
+  EXPECT_FALSE(alike_to_services(waiting, before));
+  EXPECT_FALSE(alike(with(before, {"status", "phase"}, "Succeeded")));
+  EXPECT_FALSE(alike(with(before, {"status", "conditions"}, json::array{})));
+  EXPECT_FALSE(alike(with(before, {"status", "podIP"}, "10.0.0.2")));
+  EXPECT_FALSE(alike(with(before, {"status", "podIPs"}, json::array{})));
+  EXPECT_FALSE(alike(with(before, {"metadata", "deletionTimestamp"}, "2026-01-01T00:00:00Z")));
+  EXPECT_FALSE(alike(with(before, {"metadata", "labels"}, json::object{{"app", "web"}})));
+  EXPECT_FALSE(alike(with(before, {"metadata", "uid"}, "another")));
+  EXPECT_FALSE(alike(with(before, {"spec", "nodeName"}, "n2")));
+  EXPECT_FALSE(alike(with(before, {"spec", "hostname"}, "h")));
+  EXPECT_TRUE(alike_to_services(waiting, with(waiting, {"spec", "nodeName"}, "n2")))
+      << "it has no address either way";
+  EXPECT_TRUE(alike_to_services(with(before, {"status", "phase"}, "Failed"),
+                                with(before, {"status", "phase"}, "Succeeded")));
 }
 
 TEST(Endpoints, keep_the_five_laws) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "api/meta.h"
 #include "features/workloads/adoption.h"
@@ -14,6 +15,8 @@ namespace skiff::workloads {
 namespace {
 
 constexpr std::int64_t kBurst = 500;
+// Read by the scheduler: how many pods of a gang start together.
+constexpr std::string_view kGangMin = "scheduling.skiff.dev/gang-min";
 
 struct End {
   std::string_view target = {};  // SuccessCriteriaMet or FailureTarget
@@ -271,9 +274,22 @@ class JobPlan {
                   json::string(std::to_string(failures)));
       }
     }
+    shrink_gang(pod);
     plan_.writes.push_back(creation(pod_resource(), job_, std::move(pod)));
     plan_.notes.push_back({.reason = "SuccessfulCreate", .message = "Created pod: " + name});
     ++active_;
+  }
+
+  // Pods that are done take no place any more: were they counted, the replacement of another would
+  // wait for them for ever.
+  void shrink_gang(json::value& pod) const {
+    const std::string_view asked = api::annotation(pod, kGangMin);
+    if (asked.empty()) return;
+    std::int64_t members = 0;
+    std::from_chars(asked.data(), asked.data() + asked.size(), members);
+    const std::int64_t left = std::max<std::int64_t>(wanted(), 1);
+    if (members <= left) return;
+    json::set(pod, {"metadata", "annotations", kGangMin}, json::string(std::to_string(left)));
   }
 
   bool complete() const {

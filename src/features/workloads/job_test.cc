@@ -191,6 +191,29 @@ TEST_F(Jobs, run_a_failed_index_again_and_remember_one_that_is_done) {
   EXPECT_TRUE(working()[0].starts_with("sum-1-"));
 }
 
+TEST_F(Jobs, ask_for_no_more_of_a_gang_than_is_still_to_be_done) {
+  json::value gang = job(R"({"completionMode": "Indexed", "parallelism": 3, "completions": 3})");
+  constexpr std::string_view kMin = "scheduling.skiff.dev/gang-min";
+  json::set(gang, {"spec", "template", "metadata", "annotations", kMin}, "3");
+  testing::create(cluster.client(), job_resource(), std::move(gang));
+  cluster.settle();
+  const auto asked = [&](std::string_view begins) {
+    for (const Object& pod : cluster.pods()) {
+      if (active(*pod) && api::name(*pod).starts_with(begins)) {
+        return std::string(api::annotation(*pod, kMin));
+      }
+    }
+    return std::string("no such pod");
+  };
+  EXPECT_EQ(asked("sum-0-"), "3");
+  cluster.start_pods();
+  const std::vector<std::string> pods = working();
+  cluster.end_pod(pods[0], 0);
+  cluster.end_pod(pods[1], 1);
+  cluster.pass(std::chrono::seconds(11));
+  EXPECT_EQ(asked("sum-1-"), "2") << "the first is done and takes no place any more";
+}
+
 TEST_F(Jobs, with_a_limit_for_each_index_let_the_others_go_on) {
   make(R"({"completionMode": "Indexed", "parallelism": 2, "completions": 2,
            "backoffLimit": 100, "backoffLimitPerIndex": 1})");

@@ -1,5 +1,6 @@
 #include "features/workloads/service_pods.h"
 
+#include <charconv>
 #include <optional>
 
 #include "api/meta.h"
@@ -37,11 +38,19 @@ std::optional<std::int64_t> find_port(const json::value& pod, const json::value&
   return named_port(json::get_array(pod, {"spec", "initContainers"}), true, name, protocol);
 }
 
+// 127.64.0.0/10: where pods have no network of their own.
+bool loopback_pod(std::string_view ip) {
+  int part = 0;
+  if (!ip.starts_with("127.")) return false;
+  (void)std::from_chars(ip.data() + 4, ip.data() + ip.size(), part);
+  return part >= 64 && part < 128;
+}
+
 // The server takes no endpoint in these ranges: nobody else could reach it.
 bool only_local(std::string_view ip) {
-  return ip.starts_with("127.") || ip.starts_with("169.254.") || ip.starts_with("224.0.0.") ||
-         ip == "0.0.0.0" || ip == "::" || ip == "::1" || ip.starts_with("fe80:") ||
-         ip.starts_with("ff02:");
+  return (ip.starts_with("127.") && !loopback_pod(ip)) || ip.starts_with("169.254.") ||
+         ip.starts_with("224.0.0.") || ip == "0.0.0.0" || ip == "::" || ip == "::1" ||
+         ip.starts_with("fe80:") || ip.starts_with("ff02:");
 }
 
 }  // namespace
@@ -98,6 +107,20 @@ json::array ports_of(const json::value& service, const json::value& pod) {
     out.push_back(std::move(made));
   }
   return out;
+}
+
+bool alike_to_services(const json::value& before, const json::value& after) {
+  // One without an address stands behind no service, whatever else it says.
+  if (!reachable(before) && !reachable(after)) return true;
+  const auto same = [&](std::initializer_list<std::string_view> path) {
+    const json::value* was = json::find(before, path);
+    const json::value* is = json::find(after, path);
+    return was == nullptr || is == nullptr ? was == is : *was == *is;
+  };
+  return reachable(before) == reachable(after) && ready(before) == ready(after) &&
+         api::deleting(before) == api::deleting(after) && same({"metadata", "uid"}) &&
+         same({"metadata", "labels"}) && same({"status", "podIP"}) && same({"status", "podIPs"}) &&
+         same({"spec"});
 }
 
 json::object about_pod(const json::value& service, const json::value& pod) {

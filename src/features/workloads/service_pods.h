@@ -23,6 +23,8 @@ std::string address(const json::value& pod, std::string_view family);
 // The service's ports as this pod has them, {name, port, protocol, appProtocol}, in the service's
 // order. A port whose name the pod does not know is left out.
 json::array ports_of(const json::value& service, const json::value& pod);
+// Whether the change of a pod changes nothing of what services say about it.
+bool alike_to_services(const json::value& before, const json::value& after);
 // nodeName, hostname and targetRef, which both kinds of endpoint have.
 json::object about_pod(const json::value& service, const json::value& pod);
 

@@ -11,6 +11,8 @@
 #include <cerrno>
 
 #include "node/health/health_call.h"
+#include "node/loopback/lead.h"
+#include "node/net/addresses.h"
 
 namespace skiff::node {
 namespace {
@@ -116,7 +118,9 @@ ProbeAnswer probe_grpc(const ProbeRequest& request, const std::stop_token& stop)
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICHOST;
   addrinfo* found = nullptr;
-  if (::getaddrinfo(request.pod_ip.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+  const std::uint16_t at =
+      led_port(parse_ip(request.pod_ip).value_or(0), static_cast<std::uint16_t>(port));
+  if (::getaddrinfo(request.pod_ip.c_str(), std::to_string(at).c_str(), &hints, &found) != 0) {
     return {ProbeOutcome::kError, false, fmt::format("{} is not an address", request.pod_ip)};
   }
   const Socket socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

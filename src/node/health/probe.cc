@@ -19,6 +19,8 @@
 #include "net/client.h"
 #include "node/health/exec.h"
 #include "node/health/grpc_probe.h"
+#include "node/loopback/lead.h"
+#include "node/net/addresses.h"
 
 namespace skiff::node {
 namespace {
@@ -80,12 +82,16 @@ std::string dial(const std::string& host, int port, milliseconds timeout) {
   return fmt::format("dial tcp {}: connect: {}", shown, lower);
 }
 
+int reach(const std::string& host, int port) {
+  return led_port(parse_ip(host).value_or(0), static_cast<std::uint16_t>(port));
+}
+
 ProbeAnswer probe_tcp(const ProbeRequest& request) {
   const json::value* port = json::find(request.handler, {"tcpSocket", "port"});
   const auto number = probe_port(request.container, port == nullptr ? json::value() : *port);
   if (!number) return error(number.error().message);
   const std::string host(json::get_string(request.handler, {"tcpSocket", "host"}, request.pod_ip));
-  std::string why = dial(host, *number, request.timeout);
+  std::string why = dial(host, reach(host, *number), request.timeout);
   return why.empty() ? ProbeAnswer{} : failure(std::move(why));
 }
 
@@ -154,7 +160,7 @@ ProbeAnswer probe_http(const ProbeRequest& request, const std::stop_token& stop)
   std::string path(json::get_string(request.handler, {"httpGet", "path"}));
   if (!path.starts_with('/')) path.insert(0, "/");
   std::string url =
-      fmt::format("{}://{}{}", tls ? "https" : "http", join_host(host, *number), path);
+      fmt::format("{}://{}{}", tls ? "https" : "http", join_host(host, reach(host, *number)), path);
   // One connection for one probe: the next must see whether a new one can be made.
   net::Client client;
   const std::stop_callback hang_up(stop, [&] { client.shut_down(); });

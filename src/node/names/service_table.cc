@@ -38,7 +38,7 @@ std::uint16_t target_port(const json::value& slice, std::string_view name) {
 
 // Those that are ready; where none is, those that still serve while they end.
 std::vector<ServiceTarget> targets(const std::vector<const json::value*>& slices,
-                                   std::string_view port_name) {
+                                   std::string_view port_name, bool loopback_pods) {
   std::set<ServiceTarget> ready, serving;
   for (const json::value* slice : slices) {
     const std::uint16_t port = target_port(*slice, port_name);
@@ -52,7 +52,9 @@ std::vector<ServiceTarget> targets(const std::vector<const json::value*>& slices
       for (const json::value& address : json::get_array(endpoint, {"addresses"})) {
         const auto ip = address.is_string() ? parse_ip(json::view(address.get_string()))
                                             : std::optional<std::uint32_t>();
-        if (!ip || *ip >> 24 == 127) continue;  // the loopback of a pod is not ours
+        if (!ip) continue;
+        // The loopback of a pod is not ours.
+        if (*ip >> 24 == 127 && !(loopback_pods && is_loopback_pod(*ip))) continue;
         if (is_ready) ready.insert({*ip, port});
         if (serves && condition("terminating").value_or(false)) serving.insert({*ip, port});
       }
@@ -73,7 +75,7 @@ std::vector<std::uint32_t> addresses(const json::value& service) {
 
 std::vector<ServicePort> build_service_table(const std::vector<Object>& services,
                                              const std::vector<Object>& slices,
-                                             const ServiceTarget& api) {
+                                             const ServiceTarget& api, bool loopback_pods) {
   const Slices all = by_service(slices);
   static const std::vector<const json::value*> kNone;
   std::vector<ServicePort> out;
@@ -97,7 +99,7 @@ std::vector<ServicePort> build_service_table(const std::vector<Object>& services
            .node_port = port_number(port, "nodePort"),
            .sticky = json::get_string(*service, {"spec", "sessionAffinity"}) == "ClientIP",
            .targets = targets(found == all.end() ? kNone : found->second,
-                              json::get_string(port, {"name"}))});
+                              json::get_string(port, {"name"}), loopback_pods)});
     }
   }
   std::ranges::sort(out);

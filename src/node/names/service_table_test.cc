@@ -42,6 +42,17 @@ TEST(ServiceTable, APortLeadsToTheSamePortByNameOfReadyEndpoints) {
   EXPECT_EQ(table, wanted);
 }
 
+TEST(ServiceTable, TheLoopbackIsLedToOnlyWhereItIsThePodsOwn) {
+  const std::vector<Object> services = {
+      service(R"({"clusterIP":"10.96.0.7","ports":[{"name":"web","port":80}]})")};
+  const std::vector<Object> slices = {
+      slice(R"([{"name":"web","port":8080}])",
+            R"([{"addresses":["127.0.0.1"]},{"addresses":["127.64.0.9"]}])")};
+  EXPECT_TRUE(build_service_table(services, slices)[0].targets.empty());
+  const std::vector<ServiceTarget> pods = {{*parse_ip("127.64.0.9"), 8080}};
+  EXPECT_EQ(build_service_table(services, slices, {}, true)[0].targets, pods);
+}
+
 TEST(ServiceTable, TheApiStandsBehindItsOwnService) {
   const Object kubernetes = object(R"({"metadata":{"namespace":"default","name":"kubernetes"},
       "spec":{"clusterIP":"10.96.0.7","ports":[{"name":"https","port":443}]}})");

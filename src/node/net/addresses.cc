@@ -36,6 +36,8 @@ std::optional<std::uint32_t> parse_ip(std::string_view text) {
   return ntohl(address.s_addr);
 }
 
+bool is_loopback_pod(std::uint32_t ip) { return ip >> 22 == (127U << 24 | 64U << 16) >> 22; }
+
 std::string format_ip(std::uint32_t ip) {
   return fmt::format("{}.{}.{}.{}", ip >> 24, (ip >> 16) & 255, (ip >> 8) & 255, ip & 255);
 }

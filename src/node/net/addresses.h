@@ -26,6 +26,8 @@ struct Subnet {
 
 std::optional<std::uint32_t> parse_ip(std::string_view text);
 std::string format_ip(std::uint32_t ip);
+// 127.64.0.0/10: pods that have no network of their own (node/loopback).
+bool is_loopback_pod(std::uint32_t ip);
 std::optional<Subnet> parse_subnet(std::string_view cidr);
 std::string format_subnet(const Subnet& subnet);
 

@@ -113,6 +113,20 @@ TEST_F(IsolatedPod, VolumesAreMountedInOrderWithTheirParents) {
   EXPECT_FALSE(std::filesystem::exists("/skiff/deep"));
 }
 
+TEST_F(IsolatedPod, AMaskedFolderIsCoveredInsideOfAVolumeToo) {
+  const std::string home = *runtime().pod_folder("p1") + "/volumes/home";
+  std::filesystem::create_directories(home + "/.data/pki");
+  std::ofstream(home + "/train.py") << "mine\n";
+  std::ofstream(home + "/.data/token") << "secret\n";
+  start_pod("p1", {.masked = {home + "/.data"}});
+  EXPECT_EQ(shell("p1",
+                  "cat /home/me/train.py; ls -A /home/me/.data; echo kept > /home/me/model; "
+                  "(echo x > /home/me/.data/x) 2>/dev/null || echo closed",
+                  {.mounts = {{home, "/home/me", false}}}),
+            "mine\nclosed\n");
+  EXPECT_EQ(*read_file(home + "/model"), "kept\n");
+}
+
 TEST_F(IsolatedPod, AMountsSourceThatBecameALinkIsRefused) {
   const std::string volume = *runtime().pod_folder("p1") + "/volumes/data";
   std::filesystem::create_directories(volume);

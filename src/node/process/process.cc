@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -10,7 +11,9 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/strings.h"
 #include "node/cgroup/cgroup.h"
+#include "node/loopback/calls.h"
 #include "node/net/addresses.h"
 #include "node/net/pod_network.h"
 #include "node/process/exec_link.h"
@@ -30,7 +33,7 @@ constexpr milliseconds kStartPatience{40'000};
 constexpr milliseconds kPatience{10'000};
 constexpr int kKilled = 137;
 // Pods without a network of their own are told apart by these.
-constexpr std::string_view kLoopbackPods = "127.64.0.0/10";
+constexpr std::uint32_t kLoopbackPods = 127U << 24 | 64U << 16;
 
 // FNV-1a: the same on every start, which is all that names need.
 std::uint64_t hash(std::string_view text) {
@@ -43,8 +46,43 @@ std::string cgroup_name(const ProcessOptions& options) {
   return fmt::format("skiff-{:08x}", hash(options.pods_folder) & 0xffff'ffffU);
 }
 
+// One of 64 networks, so that two Skiffs of one machine hardly ever have the same.
+Subnet loopback_pods(const ProcessOptions& options) {
+  const auto part = static_cast<std::uint32_t>(hash(options.pods_folder) % 64);
+  return {.base = kLoopbackPods + (part << 16), .prefix = 16};
+}
+
+// What a pod's resolv.conf says, for programs that can only read the machine's. A variable that the
+// container has already stays.
+void add_name_variables(const std::string& resolv_conf, std::vector<std::string>& env) {
+  for (const std::string_view line : split(resolv_conf, '\n')) {
+    for (const auto& [word, name] :
+         {std::pair<std::string_view, std::string>{"search ", "LOCALDOMAIN="},
+          {"options ", "RES_OPTIONS="}}) {
+      if (!line.starts_with(word)) continue;
+      const bool there =
+          std::ranges::any_of(env, [&](const auto& e) { return e.starts_with(name); });
+      if (!there) env.push_back(name + std::string(line.substr(word.size())));
+    }
+  }
+}
+
 std::string link_name(std::string_view pod_uid) {
   return fmt::format("sk{:012x}", hash(pod_uid) & 0xffff'ffff'ffffU);
+}
+
+// Where nothing is mounted, a program finds the file for its progress where it lies.
+ContainerSpec pointing_at_sources(ContainerSpec spec) {
+  constexpr std::string_view kName = "SKIFF_PROGRESS_FILE=";
+  for (std::string& variable : spec.env) {
+    if (!variable.starts_with(kName)) continue;
+    for (const Mount& mount : spec.mounts) {
+      const std::string prefix = std::string(kName) + mount.target + "/";
+      if (!variable.starts_with(prefix)) continue;
+      variable = std::string(kName) + mount.source + "/" + variable.substr(prefix.size());
+    }
+  }
+  return spec;
 }
 
 Result<NetworkOptions> network_options(const ProcessOptions& options) {
@@ -71,6 +109,8 @@ Result<bool> shim_answers(const std::string& folder) {
   if (connection.error().code == Code::kNotFound) return false;
   return std::unexpected(connection.error());
 }
+
+std::string ports_at(const SandboxFile& file) { return file.led.empty() ? "127.0.0.1" : file.ip; }
 
 class ProcessRuntime : public Runtime {
  public:
@@ -105,6 +145,8 @@ class ProcessRuntime : public Runtime {
   Result<std::optional<SandboxFile>> read_any_sandbox(std::string_view pod_uid) const;
   void adopt();
   void set_up_network();
+  void set_up_leading();
+  Result<void> write_led_table(const std::vector<ServicePort>& ports) const;
   void tell(std::string sentence) const;
   std::string group_of(std::string_view pod_uid) const;
   SandboxFile plan(const SandboxSpec& spec) const;
@@ -127,7 +169,8 @@ class ProcessRuntime : public Runtime {
   std::optional<NetworkOptions> network_ = {};
   std::mutex services_mutex_ = {};  // one set of rules after another
   std::optional<AddressPool> pool_ = {};
-  AddressPool loopback_{*parse_subnet(kLoopbackPods)};
+  AddressPool loopback_{loopback_pods(options_)};
+  bool leads_ = false;  // calls of pods, by the table of node/loopback
   Nursery nursery_;
   std::atomic<bool> told_mounts_ = false;
   std::mutex loss_mutex_;
@@ -149,6 +192,7 @@ ProcessRuntime::ProcessRuntime(ProcessOptions options)
     set_up_network();
   } else {
     tell("pods share this machine's network and have no resource limits: Skiff is not root");
+    set_up_leading();
   }
   watch_ =
       std::make_unique<ShimWatch>([this](const std::string& uid, bool gone) { heard(uid, gone); });
@@ -179,6 +223,27 @@ void ProcessRuntime::set_up_network() {
   }
   if (!options_.egress) return;
   if (const auto out = ensure_egress(*network); !out) tell(out.error().message);
+}
+
+void ProcessRuntime::set_up_leading() {
+  if (options_.led_table.empty()) return;
+  const auto able = can_lead();
+  if (!able) {
+    tell("two pods cannot listen on one port, and find no names: " + able.error().message);
+    return;
+  }
+  leads_ = true;
+  tell(fmt::format("every pod has an address of {} to listen on, and all ports there",
+                   format_subnet(loopback_pods(options_))));
+  // Services of before lead where they led until the first look at them.
+  const auto before = read_table(read_file(options_.led_table).value_or("")).services;
+  if (const auto done = write_led_table(before); !done) tell(done.error().message);
+}
+
+Result<void> ProcessRuntime::write_led_table(const std::vector<ServicePort>& ports) const {
+  const std::filesystem::path path(options_.led_table);
+  return replace_file(path.parent_path(), path.filename(),
+                      to_text({.names_port = options_.names_port, .services = ports}));
 }
 
 void ProcessRuntime::adopt() {
@@ -227,6 +292,7 @@ SandboxFile ProcessRuntime::plan(const SandboxSpec& spec) const {
   SandboxFile file{.spec = spec, .boot = boot_, .privileged = privileged_};
   file.own_network = network_.has_value() && !spec.host_network;
   if (cgroups_.usable()) file.cgroup = group_of(spec.pod_uid);
+  if (leads_ && !spec.host_network) file.led = options_.led_table;
   return file;
 }
 
@@ -275,6 +341,7 @@ Result<SandboxRecord> ProcessRuntime::start_sandbox(const SandboxSpec& spec) {
                        .pod_ns = spec.pod_ns,
                        .pod_name = spec.pod_name,
                        .ip = file.ip,
+                       .ports_at = ports_at(file),
                        .alive = true,
                        .containers = read_records(folder)};
 }
@@ -301,7 +368,9 @@ Result<void> ProcessRuntime::start_container(std::string_view pod_uid, const Con
   }
   SKIFF_ASSIGN(const auto file, read_sandbox(pod_uid));
   if (file) SKIFF_TRY(can_run(file->format, spec));
-  json::object request = to_json(spec);
+  ContainerSpec wanted = privileged_ ? spec : pointing_at_sources(spec);
+  if (file && !file->led.empty()) add_name_variables(file->spec.resolv_conf, wanted.env);
+  json::object request = to_json(wanted);
   request["op"] = "start";
   return ask_shim(folder_of(pod_uid), request, kStartPatience);
 }
@@ -323,6 +392,10 @@ Result<int> ProcessRuntime::attach(std::string_view pod_uid, std::string_view co
 }
 
 Result<void> ProcessRuntime::lead_services(const std::vector<ServicePort>& ports) {
+  if (leads_) {
+    const std::lock_guard lock(services_mutex_);
+    return write_led_table(ports);
+  }
   if (!network_) {
     return fail(Code::kNotFound, "pods have no network of their own here");
   }
@@ -351,6 +424,7 @@ Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {
   record.pod_ns = file->spec.pod_ns;
   record.pod_name = file->spec.pod_name;
   record.ip = file->ip;
+  record.ports_at = ports_at(*file);
   record.alive = !file->stopped && answers;
   if (!record.alive && !file->stopped) record_loss(pod_uid);
   record.containers = read_records(folder);

@@ -22,6 +22,10 @@ struct ProcessOptions {
   std::string node_ip = "127.0.0.1";  // the address of pods on the machine's own network
   bool privileged = true;             // use root's rights where we have them
   bool egress = true;                 // let pods reach the outside
+  // Where pods share the machine's network: the file that says where their calls lead
+  // (node/loopback), and the port of 127.0.0.1 that answers for names. Empty: nothing is led.
+  std::string led_table = {};
+  std::uint16_t names_port = 0;
   // Takes one sentence for each thing that this machine lacks, at most once each.
   std::function<void(std::string)> tell = {};
 };

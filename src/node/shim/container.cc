@@ -17,6 +17,7 @@
 #include <cstdlib>
 
 #include "node/log_files.h"
+#include "node/shim/descriptors.h"
 #include "node/shim/program.h"
 #include "node/shim/rootfs.h"
 #include "node/shim/user.h"
@@ -224,6 +225,7 @@ Result<void> Container::launch() {
               .group = group_,
               .privileged = pod_.file.privileged,
               .own_network = pod_.file.own_network,
+              .led = !pod_.file.led.empty(),
               .in_fd = streams.program_in(),
               .out_fd = streams.program_out(),
               .err_fd = streams.program_err(),
@@ -239,9 +241,12 @@ Result<void> Container::launch() {
   for (Pipe* p : {&go, &error, &report}) p->write.reset();
   record_.pid = init;
   record_.started_at = wall_clock();
-  if (char ready = 0; ::read(go.read.get(), &ready, 1) == 1) {
+  char ready = 0;
+  std::vector<Fd> calls;
+  if (receive_descriptors(go.read.get(), {&ready, 1}, calls) == 1) {
     (void)write_all(go.read.get(), "g");
   }
+  if (!calls.empty()) calls_ = std::move(calls.front());
   // The disk syncs while init mounts.
   const auto written = write_record(pod_.folder, record_);
   std::string why = read_failure(error.read.get());

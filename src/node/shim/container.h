@@ -41,6 +41,8 @@ class Container {
   // What the program reads, to be written to; not valid where it reads nothing. With stdin_once it
   // can be had once, and the program's input ends when the taker closes it.
   Fd take_input();
+  // Asks where its calls lead; not valid where nobody is to be asked. It is the taker's.
+  Fd take_calls() { return std::move(calls_); }
 
   void signal(int signal);
   // After init was reaped: takes the rest of the output and writes the exit record.
@@ -62,6 +64,7 @@ class Container {
   bool saved_ = true;
   LogFile log_ = {};
   Fd report_ = {};
+  Fd calls_ = {};
   Fd input_ = {};  // of the program
   LogPipe out_ = {};
   LogPipe err_ = {};

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include <cstring>
 
 #include "base/json.h"
+#include "node/loopback/calls.h"
+#include "node/shim/descriptors.h"
 #include "node/shim/program.h"
 
 namespace skiff::node {
@@ -34,6 +37,7 @@ struct Guard {
   Fd container = {};  // the container's first process
   Fd error_read = {};
   Fd error_write = {};
+  Fd calls = {};  // takes what asks about the program's calls; not valid: they are not led
   pid_t shim = 0;
 };
 
@@ -108,6 +112,12 @@ int wait_for_program(const Guard& guard, pid_t program) {
   if (::getppid() != guard.shim) ::_exit(127);
   ::prctl(PR_SET_NAME, "skiff-exec");
   ::setsid();
+  if (guard.calls.valid()) {
+    const Fd calls = install_filter();
+    const int given = calls.get();
+    (void)send_descriptors(guard.calls.get(), "c", {&given, calls.valid() ? 1U : 0U});
+    guard.calls.reset();
+  }
   close_all_but({0, 1, 2, guard.connection, guard.streams[0], guard.streams[1], guard.streams[2],
                  guard.pid_namespace.get(), guard.mount_namespace.get(), guard.container.get(),
                  guard.error_read.get(), guard.error_write.get()});
@@ -145,8 +155,8 @@ ContainerSpec program_of(const Container& container, const ExecSpec& spec) {
 
 }  // namespace
 
-Result<void> start_exec(const PodContext& pod, const Container& container, const ExecSpec& spec,
-                        const Fd& connection, const std::vector<Fd>& streams) {
+Result<Fd> start_exec(const PodContext& pod, const Container& container, const ExecSpec& spec,
+                      const Fd& connection, const std::vector<Fd>& streams) {
   if (!container.running()) {
     return fail(Code::kNotFound, fmt::format("container {} is not running", spec.container));
   }
@@ -173,10 +183,23 @@ Result<void> start_exec(const PodContext& pod, const Container& container, const
   if (::pipe2(ends, O_CLOEXEC) != 0) return os_failure("cannot make a pipe");
   guard.error_read.reset(ends[0]);
   guard.error_write.reset(ends[1]);
+  Fd calls;
+  if (!pod.file.led.empty()) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      return os_failure("cannot make a socket");
+    }
+    calls.reset(ends[0]);
+    guard.calls.reset(ends[1]);
+  }
   const pid_t child = ::fork();
   if (child < 0) return os_failure("cannot start a process");
   if (child == 0) run_guard(guard);
-  return {};
+  if (!calls.valid()) return Fd();
+  guard.calls.reset();
+  char word = 0;
+  std::vector<Fd> given;
+  (void)receive_descriptors(calls.get(), {&word, 1}, given);
+  return given.empty() ? Fd() : std::move(given.front());
 }
 
 }  // namespace skiff::node

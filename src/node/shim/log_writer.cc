@@ -48,6 +48,15 @@ void append_log_lines(std::string_view stamp, std::string_view stream, std::stri
   }
 }
 
+void append_bars(std::string_view stamp, std::string_view stream, std::string& rest,
+                 std::string& out) {
+  if (rest.size() < 2) return;
+  const std::size_t end = rest.rfind('\r', rest.size() - 2);
+  if (end == std::string::npos) return;
+  append_entry(stamp, stream, 'P', std::string_view(rest).substr(0, end + 1), out);
+  rest.erase(0, end + 1);
+}
+
 std::string log_stamp() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -86,7 +95,9 @@ bool LogPipe::drain(int log_fd, std::size_t bytes_max) {
       return ::write(listener.get(), piece, static_cast<std::size_t>(n)) != n;
     });
     std::string out;
-    append_log_lines(log_stamp(), stream_, {piece, static_cast<std::size_t>(n)}, rest_, out);
+    const std::string stamp = log_stamp();
+    append_log_lines(stamp, stream_, {piece, static_cast<std::size_t>(n)}, rest_, out);
+    append_bars(stamp, stream_, rest_, out);
     // A full disk loses lines, never the program: there is nobody to tell.
     (void)write_all(log_fd, out);
   }

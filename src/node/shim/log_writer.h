@@ -16,6 +16,12 @@ namespace skiff::node {
 void append_log_lines(std::string_view stamp, std::string_view stream, std::string_view data,
                       std::string& rest, std::string& out);
 
+// A progress bar is drawn again and again behind a carriage return and ends its line only with the
+// program: what is drawn over is written as P and taken from `rest`. One at the end of `rest` may
+// be half of a line's end and stays.
+void append_bars(std::string_view stamp, std::string_view stream, std::string& rest,
+                 std::string& out);
+
 // The time now as RFC 3339 with nine decimals.
 std::string log_stamp();
 

@@ -99,13 +99,19 @@ Result<Fd> open_resolved(const std::string& path) {
   return found;
 }
 
-Result<void> bind_fd(const Fd& from, const std::string& source, int target,
-                     const MountFlags& flags) {
+Fd open_below(int folder, const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  return Fd(static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how)));
+}
+
+Result<Fd> bind_fd(const Fd& from, const std::string& source, int target, const MountFlags& flags) {
   const unsigned depth = flags.recursive ? AT_RECURSIVE : 0;
-  const Fd tree(
-      ::open_tree(from.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | depth));
+  Fd tree(::open_tree(from.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | depth));
   if (!tree.valid()) return os_failure(source);
-  return attach(tree, target, flags, source);
+  SKIFF_TRY(attach(tree, target, flags, source));
+  return tree;
 }
 
 Result<void> bind_at(const std::string& source, int target, const MountFlags& flags) {

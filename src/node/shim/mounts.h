@@ -28,9 +28,11 @@ struct MountFlags {
 // link since then is an error. Mounting at all needs a newer kernel than openat2, so there is no
 // other way for those without it.
 Result<Fd> open_resolved(const std::string& path);
-// Binds what the descriptor stands for; `source` is for messages.
-Result<void> bind_fd(const Fd& from, const std::string& source, int target,
-                     const MountFlags& flags);
+// `path` below the folder, with no symbolic link in it; else an invalid one and errno.
+Fd open_below(int folder, const std::string& path);
+// Binds what the descriptor stands for and returns the root of the new mount; `source` is for
+// messages.
+Result<Fd> bind_fd(const Fd& from, const std::string& source, int target, const MountFlags& flags);
 Result<void> bind_at(const std::string& source, int target, const MountFlags& flags);
 using MountOptions = std::vector<std::pair<std::string, std::string>>;
 Result<void> mount_at(const std::string& type, const MountOptions& options, int target,

@@ -15,6 +15,8 @@
 #include <cstring>
 
 #include "base/strings.h"
+#include "node/loopback/calls.h"
+#include "node/shim/descriptors.h"
 #include "node/shim/files.h"
 #include "node/shim/rootfs.h"
 #include "node/shim/user.h"
@@ -88,8 +90,13 @@ void prepare(const InitRequest& request) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   // A shim that died before the line above would not be noticed: it must answer once after it.
+  const Fd calls = request.led ? install_filter() : Fd();
+  const int given = calls.get();
   char go = 'r';
-  if (::write(request.go_fd, &go, 1) != 1 || ::read(request.go_fd, &go, 1) != 1) ::_exit(127);
+  if (!send_descriptors(request.go_fd, {&go, 1}, {&given, calls.valid() ? 1U : 0U}) ||
+      ::read(request.go_fd, &go, 1) != 1) {
+    ::_exit(127);
+  }
   ::setsid();
   if (!request.privileged) return;
   if (!request.group.empty()) {

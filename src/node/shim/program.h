@@ -31,10 +31,12 @@ struct InitRequest {
   std::string group = {};  // control group; empty: none
   bool privileged = false;
   bool own_network = false;
-  int in_fd = -1;  // -1: /dev/null
+  bool led = false;  // where its calls lead is the shim's to say (node/loopback)
+  int in_fd = -1;    // -1: /dev/null
   int out_fd = -1;
   int err_fd = -1;
-  // A socket: init says that it will die with the shim, and the shim says that it lives.
+  // A socket: init says that it will die with the shim, with the descriptor by which its calls are
+  // led; and the shim says that it lives.
   int go_fd = -1;
   int error_fd = -1;   // a sentence where the program could not be started; closed by the exec
   int report_fd = -1;  // takes the ExitReport

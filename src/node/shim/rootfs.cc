@@ -225,10 +225,42 @@ Result<void> mount_proc_and_sys(int root, bool own_network, bool privileged) {
   return privileged ? Result<void>() : cover_the_machine(root);
 }
 
+// Skiff's own folder may have been given by a path with links.
+std::string real_path(const std::string& path) {
+  char* real = ::realpath(path.c_str(), nullptr);
+  const std::string out = real == nullptr ? path : real;
+  std::free(real);
+  return out;
+}
+
+Result<void> mount_empty(int place) {
+  return mount_at("tmpfs", {{"mode", "0555"}, {"size", "4k"}}, place,
+                  {.read_only = true, .recursive = false});
+}
+
+// What is mounted may be above a masked folder: a home folder with Skiff's data in it, say.
+// `mounted` is the root of the mount itself, which no link leads away from.
+Result<void> cover_masked(int mounted, const std::string& source,
+                          const std::vector<std::string>& masked) {
+  const std::string above = source.ends_with('/') ? source : source + "/";
+  for (const std::string& folder : masked) {
+    const std::string real = real_path(folder);
+    if (!real.starts_with(above)) continue;
+    const Fd place = open_below(mounted, real.substr(above.size()));
+    if (place.valid()) {
+      SKIFF_TRY(mount_empty(place.get()));
+    } else if (errno != ENOENT) {
+      return os_failure(real);
+    }
+  }
+  return {};
+}
+
 // `inside`: a folder in the source, made where absent. What a pod has turned into links there leads
 // no further than the source.
 Result<void> bind_into(int root, const std::string& source, const std::string& target,
-                       const MountFlags& flags, const std::string& inside = {}) {
+                       const MountFlags& flags, const std::string& inside = {},
+                       const std::vector<std::string>& masked = {}) {
   SKIFF_ASSIGN(Fd from, open_resolved(source));
   if (!inside.empty()) {
     SKIFF_ASSIGN(from, open_in_root(from.get(), inside, Missing::kMakeFolder));
@@ -237,15 +269,8 @@ Result<void> bind_into(int root, const std::string& source, const std::string& t
   if (::fstat(from.get(), &info) != 0) return os_failure(source);
   const Missing kind = S_ISDIR(info.st_mode) ? Missing::kMakeFolder : Missing::kMakeFile;
   SKIFF_ASSIGN(const Fd place, open_in_root(root, target, kind));
-  return bind_fd(from, source, place.get(), flags);
-}
-
-// Skiff's own folder may have been given by a path with links.
-std::string real_path(const std::string& path) {
-  char* real = ::realpath(path.c_str(), nullptr);
-  const std::string out = real == nullptr ? path : real;
-  std::free(real);
-  return out;
+  SKIFF_ASSIGN(const Fd mounted, bind_fd(from, source, place.get(), flags));
+  return cover_masked(mounted.get(), source, masked);
 }
 
 Result<void> mount_own_places(int root, const RootRequest& request) {
@@ -269,16 +294,11 @@ Result<void> mount_own_places(int root, const RootRequest& request) {
   // In an image's files too, which may be a tree of the machine.
   for (const std::string& folder : request.sandbox.masked) {
     // Where the path goes through a link, its end is what must be covered.
-    char* real = ::realpath(folder.c_str(), nullptr);
-    if (real == nullptr) continue;
-    const std::string path = real;
-    std::free(real);
-    const auto place = open_in_root(root, path, Missing::kIsError);
-    if (!place) continue;
-    SKIFF_TRY(mount_at("tmpfs", {{"mode", "0555"}, {"size", "4k"}}, place->get(),
-                       {.read_only = true, .recursive = false}));
+    const auto place = open_in_root(root, real_path(folder), Missing::kIsError);
+    if (place) SKIFF_TRY(mount_empty(place->get()));
   }
-  return {};
+  if (request.container.rootfs.empty()) return {};
+  return cover_masked(root, request.container.rootfs, request.sandbox.masked);
 }
 
 Result<void> mount_image_root(const RootRequest& request) {
@@ -372,8 +392,8 @@ Result<void> enter_root(const RootRequest& request) {
   SKIFF_TRY(mount_dev(root.get(), request));
   SKIFF_TRY(mount_own_places(root.get(), request));
   for (const Mount& m : request.container.mounts) {
-    const auto mounted =
-        bind_into(root.get(), m.source, m.target, {.read_only = m.read_only}, m.inside);
+    const auto mounted = bind_into(root.get(), m.source, m.target, {.read_only = m.read_only},
+                                   m.inside, request.sandbox.masked);
     if (!mounted) {
       return fail(Code::kInternal, fmt::format("cannot mount {} at {}: {}", m.source, m.target,
                                                mounted.error().message));

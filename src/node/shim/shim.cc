@@ -21,6 +21,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "node/loopback/calls.h"
 #include "node/shim/container.h"
 #include "node/shim/descriptors.h"
 #include "node/shim/exec.h"
@@ -51,6 +52,8 @@ class Shim {
   Result<void> listen();
   Result<void> write_name_files() const;
   void watch_fd(int fd);
+  void lead_calls(Fd calls);
+  void answer_one_call(int fd);
   void on_ready(int fd);
   void accept_one();
   void read_request(int fd);
@@ -73,6 +76,7 @@ class Shim {
   Fd signals_ = {};
   std::map<int, Connection> connections_ = {};
   std::map<int, Fd> watchers_ = {};
+  std::map<int, Fd> calls_ = {};  // of programs that are led
   std::map<std::string, std::unique_ptr<Container>> containers_ = {};
   bool stopping_ = false;
 };
@@ -183,6 +187,26 @@ void Shim::watch_fd(int fd) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
+void Shim::lead_calls(Fd calls) {
+  if (!calls.valid()) return;
+  const int number = calls.get();
+  calls_[number] = std::move(calls);
+  watch_fd(number);
+}
+
+void Shim::answer_one_call(int fd) {
+  const std::uint32_t ip = parse_ip(pod_.file.ip).value_or(0);
+  const auto listens = [ip](std::uint16_t port) {
+    for (const char* sockets :
+         {"/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"}) {
+      if (is_taken(read_file(sockets).value_or(""), ip, port)) return true;
+    }
+    return false;
+  };
+  const auto table = [this] { return read_table(read_file(pod_.file.led).value_or("")); };
+  if (!answer_call(fd, {.ip = ip, .listens = listens, .table = table})) calls_.erase(fd);
+}
+
 void Shim::run() {
   while (!stopping_) {
     epoll_event events[32];
@@ -196,6 +220,7 @@ void Shim::on_ready(int fd) {
   if (fd == signals_.get()) return reap();
   if (fd == listener_.get()) return accept_one();
   if (connections_.contains(fd)) return read_request(fd);
+  if (calls_.contains(fd)) return answer_one_call(fd);
   if (watchers_.contains(fd)) {
     watchers_.erase(fd);  // it never sends anything: this is its end
     return;
@@ -284,6 +309,7 @@ Result<void> Shim::start(const json::value& request) {
     watch_fd(container->out().fd());
     if (container->err().fd() >= 0) watch_fd(container->err().fd());
   }
+  lead_calls(container->take_calls());
   containers_[spec.name] = std::move(container);
   tell_watchers();
   return {};
@@ -307,7 +333,10 @@ Result<void> Shim::exec(const json::value& request, const Connection& connection
   if (found == containers_.end()) {
     return fail(Code::kNotFound, fmt::format("container {} is not running", spec.container));
   }
-  return start_exec(pod_, *found->second, spec, connection.fd, connection.descriptors);
+  SKIFF_ASSIGN(Fd calls,
+               start_exec(pod_, *found->second, spec, connection.fd, connection.descriptors));
+  lead_calls(std::move(calls));
+  return {};
 }
 
 Result<void> Shim::attach(const json::value& request, Connection& connection, Fd& input) {

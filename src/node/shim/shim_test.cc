@@ -47,6 +47,27 @@ TEST(LogLines, AreSplitAtNewlinesAndAtTheLimit) {
   }
 }
 
+TEST(LogLines, ABarIsWrittenAsItGrows) {
+  struct Case {
+    const char* sentence;
+    std::string rest, out, left;
+  };
+  const Case cases[] = {
+      {"what is drawn over is a piece", "\r10%\r20%", "T stderr P \r10%\r\n", "20%"},
+      {"a bar that stands still is not", "10%", "", "10%"},
+      {"half of a line's end stays", "text\r", "", "text\r"},
+      {"also behind a bar", "a\rb\r", "T stderr P a\r\n", "b\r"},
+      {"nothing is nothing", "", "", ""},
+      {"nor is a lone return", "\r", "", "\r"},
+  };
+  for (const Case& c : cases) {
+    std::string rest = c.rest, out;
+    append_bars("T", "stderr", rest, out);
+    EXPECT_EQ(out, c.out) << c.sentence;
+    EXPECT_EQ(rest, c.left) << c.sentence;
+  }
+}
+
 TEST(LogLines, StampsHaveNineDecimals) {
   const std::string stamp = log_stamp();
   EXPECT_EQ(stamp.size(), std::string("2026-11-15T20:02:55.123456789Z").size());

@@ -151,7 +151,8 @@ json::object to_json(const SandboxFile& file) {
           {"cgroup", file.cgroup},
           {"privileged", file.privileged},
           {"ownNetwork", file.own_network},
-          {"stopped", file.stopped}};
+          {"stopped", file.stopped},
+          {"led", file.led}};
 }
 
 Result<SandboxFile> sandbox_from_json(const json::value& v) {
@@ -169,7 +170,8 @@ Result<SandboxFile> sandbox_from_json(const json::value& v) {
                    .cgroup = text_at(v, "cgroup"),
                    .privileged = json::get_bool(v, {"privileged"}).value_or(false),
                    .own_network = json::get_bool(v, {"ownNetwork"}).value_or(false),
-                   .stopped = json::get_bool(v, {"stopped"}).value_or(false)};
+                   .stopped = json::get_bool(v, {"stopped"}).value_or(false),
+                   .led = text_at(v, "led")};
   if (file.spec.pod_uid.empty()) return fail(Code::kInternal, "a sandbox file names no pod");
   for (const auto& [name, value] : json::get_object(v, {"sysctls"})) {
     file.spec.sysctls.emplace_back(name, json::get_string(value, {}));

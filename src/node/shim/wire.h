@@ -35,6 +35,7 @@ struct SandboxFile {
   bool privileged = false;
   bool own_network = false;  // the shim makes a network namespace
   bool stopped = false;      // only logs and records are left
+  std::string led = {};      // the table by which calls are led (node/loopback); empty: none
 };
 
 // An error where the pod is held by a shim of a newer Skiff, whose words this one cannot know.

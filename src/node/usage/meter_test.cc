@@ -124,5 +124,67 @@ TEST_F(MeterTest, APodThatHasEndedIsNotTold) {
   EXPECT_TRUE(meter_.usage({}).pods.empty());
 }
 
+class MeterGpuTest : public MeterTest {
+ protected:
+  // Ten seconds later: every container used a CPU, and a megabyte a second came in.
+  void look(const std::vector<RunningPod>& running) {
+    clock_.advance(seconds(10));
+    used_ += 10'000'000'000;
+    received_ += 10'000'000;
+    runtime_.readings["a/main"] = {.cpu_ns = used_, .memory_bytes = 5};
+    full_.sample(running, true);
+  }
+  RunningPod trainer(std::int64_t limit_milli) const {
+    RunningPod out = pod("a", {"main"});
+    out.shown = "worker-1";
+    out.runs[0].gpus = {"GPU-1"};
+    out.runs[0].cpu_limit_milli = limit_milli;
+    return out;
+  }
+  std::int64_t used_ = 0, received_ = 0;
+  Meter full_{runtime_, clock_, "n1", [this] { return machine_; },
+              [this](int) {
+                return std::optional(NetworkReading{.received = received_, .sent = received_ / 10});
+              }};
+};
+
+TEST_F(MeterGpuTest, TellsGpusAndNetworkOfAPod) {
+  const std::vector<RunningPod> running = {trainer(0)};
+  look(running);
+  look(running);
+  const auto usage =
+      full_.usage(running, {{"GPU-1", {.busy_percent = 40, .memory_bytes = 2048}}, {"GPU-2", {}}});
+  ASSERT_EQ(usage.pods.size(), 1u);
+  const auto& more = usage.pods[0].containers[0].more;
+  EXPECT_EQ(more.at("nvidia.com/gpu"), "400m");
+  EXPECT_EQ(more.at("nvidia.com/gpu.memory"), "2Ki");
+  EXPECT_EQ(more.at("skiff.dev/network-in"), "1000000");
+  EXPECT_EQ(more.at("skiff.dev/network-out"), "100000");
+}
+
+TEST_F(MeterGpuTest, AnIdleGpuBesideAFullCpuIsToldOnce) {
+  const std::vector<RunningPod> running = {trainer(1000)};
+  std::vector<UsageNote> told;
+  for (int i = 0; i < 40; ++i) {
+    look(running);
+    for (UsageNote& note : full_.idle(running, {{"GPU-1", {.busy_percent = 12}}}, 64)) {
+      told.push_back(std::move(note));
+    }
+  }
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].uid, "a");
+  EXPECT_TRUE(told[0].message.starts_with(
+      "GPU 0 of worker-1 was 12 % busy in the last 2 min while the CPU was full"))
+      << told[0].message;
+}
+
+TEST_F(MeterGpuTest, OneCpuOfSixtyFourIsNotFull) {
+  const std::vector<RunningPod> running = {trainer(0)};
+  for (int i = 0; i < 40; ++i) {
+    look(running);
+    EXPECT_TRUE(full_.idle(running, {{"GPU-1", {.busy_percent = 12}}}, 64).empty());
+  }
+}
+
 }  // namespace
 }  // namespace skiff::node

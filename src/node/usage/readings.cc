@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -158,6 +159,35 @@ std::optional<Reading> read_machine_usage(const std::string& proc) {
   }
   return Reading{.cpu_ns = ticks * tick_ns(),
                  .memory_bytes = std::max<std::int64_t>(0, *total - *available) * 1024};
+}
+
+NetworkReading parse_network(std::string_view text) {
+  constexpr std::size_t kSent = 8;  // columns behind that of the bytes received
+  NetworkReading out;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || trim(line.substr(0, colon)) == "lo") continue;
+    std::vector<std::string_view> columns;
+    for (const std::string_view column : split(line.substr(colon + 1), ' ')) {
+      if (!column.empty()) columns.push_back(column);
+    }
+    if (columns.size() <= kSent) continue;
+    out.received += number(columns[0]).value_or(0);
+    out.sent += number(columns[kSent]).value_or(0);
+  }
+  return out;
+}
+
+std::optional<NetworkReading> read_network(int pid, const std::string& proc) {
+  if (pid <= 0) return std::nullopt;
+  const std::string folder = proc + "/" + std::to_string(pid);
+  struct stat theirs{}, ours{};
+  if (::stat((folder + "/ns/net").c_str(), &theirs) != 0) return std::nullopt;
+  const bool known = ::stat((proc + "/self/ns/net").c_str(), &ours) == 0;
+  if (known && theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev) return std::nullopt;
+  const std::string text = get(folder + "/net/dev");
+  if (text.empty()) return std::nullopt;
+  return parse_network(text);
 }
 
 }  // namespace skiff::node

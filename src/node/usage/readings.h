@@ -23,6 +23,17 @@ std::vector<std::optional<Reading>> read_trees(const std::vector<int>& pids,
 // Of the whole machine: time that its processors worked, memory that is not available.
 std::optional<Reading> read_machine_usage(const std::string& proc = "/proc");
 
+// Bytes that came and went over the network since it is there.
+struct NetworkReading {
+  std::int64_t received = 0;
+  std::int64_t sent = 0;
+};
+// Of the network that this process sees, its loopback left out. Nothing where that is the machine's
+// own, which says nothing about one pod, or where the process is gone.
+std::optional<NetworkReading> read_network(int pid, const std::string& proc = "/proc");
+// The text of /proc/PID/net/dev.
+NetworkReading parse_network(std::string_view text);
+
 // One line of /proc/PID/stat. Its times are those of the process and of the children it waited for.
 struct ProcessStat {
   int parent = 0;

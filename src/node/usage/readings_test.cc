@@ -158,5 +158,41 @@ TEST(MachineReadings, AProcessThatWorksIsSeenToWork) {
   EXPECT_GT(machine->memory_bytes, 0);
 }
 
+TEST(Network, BytesOfAllButTheLoopback) {
+  const NetworkReading read = parse_network(
+      "Inter-|   Receive                                                |  Transmit\n"
+      " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n"
+      "    lo:  999999     100    0    0    0     0          0         0  999999     100    0\n"
+      "  eth0:    1500      10    0    0    0     0          0         0     700       8    0\n"
+      "  net1: 18446744 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n");
+  EXPECT_EQ(read.received, 1500 + 18446744);
+  EXPECT_EQ(read.sent, 705);
+}
+
+TEST(Network, OtherTextsAreNothing) {
+  for (const char* text : {"", "\n\n", "eth0", "eth0:", "eth0: 1 2 3", "eth0: a b c d e f g h i"}) {
+    EXPECT_EQ(parse_network(text).received + parse_network(text).sent, 0) << text;
+  }
+}
+
+TEST(Network, TheMachinesOwnSaysNothingAboutAPod) {
+  EXPECT_FALSE(read_network(::getpid()));
+  EXPECT_FALSE(read_network(0));
+  EXPECT_FALSE(read_network(1 << 30));
+}
+
+TEST(Network, OfAnotherNamespaceIsRead) {
+  const std::string proc = testing::TempDir() + "skiff-net-" + std::to_string(::getpid());
+  std::filesystem::create_directories(proc + "/7/ns");
+  std::filesystem::create_directories(proc + "/7/net");
+  std::ofstream(proc + "/7/ns/net") << "";
+  std::ofstream(proc + "/7/net/dev") << "eth0: 5 0 0 0 0 0 0 0 6 0\n";
+  const auto read = read_network(7, proc);
+  std::filesystem::remove_all(proc);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->received, 5);
+  EXPECT_EQ(read->sent, 6);
+}
+
 }  // namespace
 }  // namespace skiff::node

@@ -5,6 +5,8 @@
 #include "api/meta.h"
 #include "features/training/engine/clean_pod_policy.h"
 #include "features/training/engine/conditions.h"
+#include "features/training/engine/job_kind.h"
+#include "features/training/engine/plan.h"
 #include "features/training/engine/replica_statuses.h"
 #include "features/training/engine/retention.h"
 
@@ -19,10 +21,34 @@ std::optional<Time> completion_time(Draft& draft) {
   return parse_time(json::view(stamp->get_string()));
 }
 
+bool ended(Phase phase) { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
+
+// Ends a pod whose log is to stay: its node does, because its time is over. One that is on no node
+// has no log.
+void stop_pod(Draft& draft, const json::value& pod) {
+  if (json::get_string(pod, {"spec", "nodeName"}).empty()) return draft.delete_pod(pod);
+  if (json::get_int(pod, {"spec", "activeDeadlineSeconds"}) == 1) return;
+  draft.plan.writes.push_back(
+      {.verb = client::Verb::kMergePatch,
+       .resource = pod_resource(),
+       .ns = std::string(api::ns(pod)),
+       .name = std::string(api::name(pod)),
+       .body = json::object{{"spec", json::object{{"activeDeadlineSeconds", 1}}}},
+       .uid = std::string(api::uid(pod))});
+}
+
 void clean_up(Draft& draft) {
   const CleanPodPolicy policy = draft.job.run.clean_pods;
   for (const RoleSlots& role : draft.replicas.roles) {
+    const bool kept = role.role->name == draft.job.kind->kept_role;
     for (const Slot& slot : role.slots) {
+      if (kept) {
+        // Its log is the job's; but of a job that failed it may still run, and would for ever.
+        const bool stops =
+            slot.pod.object != nullptr && !ended(slot.pod.phase) && policy != CleanPodPolicy::kNone;
+        if (stops) stop_pod(draft, *slot.pod.object);
+        continue;
+      }
       // A service goes with its pod, and before it: were only the pod gone, nothing would lead back
       // to the service.
       const bool cleans = slot.pod.object != nullptr && cleans_up(policy, slot.pod.phase);

@@ -58,7 +58,10 @@ void set_condition(json::object& status, const Condition& condition, Time now) {
   for (json::value& entry : entries) {
     const std::string_view type = json::get_string(entry, {"type"});
     if (type == condition.type || (!displaced.empty() && type == displaced)) continue;
-    if (ends && type == kRunning) json::set(entry, {"status"}, "False");
+    // A job that has ended neither runs nor restarts.
+    if (ends && (type == kRunning || type == kRestarting)) {
+      json::set(entry, {"status"}, json::string(text(false)));
+    }
     kept.push_back(std::move(entry));
   }
   kept.push_back({{"type", json::string(condition.type)},

@@ -57,9 +57,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"a changed status moves the condition to the end",
                            {{kCreated}, {kSuspended}, {kRunning}, {kSuspended, false}},
                            "Created Running !Suspended"},
-                      Case{"Restarting stays when the job fails",
+                      Case{"and Restarting, too",
                            {{kCreated}, {kRestarting}, {kFailed}},
-                           "Created Restarting Failed"}));
+                           "Created !Restarting Failed"}));
 
 TEST(Condition, CarriesWhatKubectlShows) {
   json::object status;

@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/limits.h"
 #include "base/strings.h"
+#include "features/training/engine/labels.h"
 
 namespace skiff::training {
 namespace {
@@ -19,10 +20,10 @@ RestartPolicy read_restart(std::string_view text, RestartPolicy fallback) {
   return fallback;
 }
 
-CleanPodPolicy read_clean(std::string_view text) {
+CleanPodPolicy read_clean(std::string_view text, CleanPodPolicy fallback) {
   if (text == "All") return CleanPodPolicy::kAll;
   if (text == "Running") return CleanPodPolicy::kRunning;
-  return CleanPodPolicy::kNone;
+  return text == "None" ? CleanPodPolicy::kNone : fallback;
 }
 
 std::optional<std::chrono::seconds> read_seconds(const json::value& policy, std::string_view key) {
@@ -33,16 +34,21 @@ std::optional<std::chrono::seconds> read_seconds(const json::value& policy, std:
   return std::chrono::seconds(std::clamp<std::int64_t>(*n, 0, kMost));
 }
 
-RunPolicy read_run_policy(const json::value& root) {
+RunPolicy read_run_policy(const JobKind& kind, const json::value& root) {
+  static const json::value kNone = json::object{};
   const json::value* policy = json::find(root, {"spec", "runPolicy"});
-  if (policy == nullptr || !policy->is_object()) return {};
-  return {.clean_pods = read_clean(json::get_string(*policy, {"cleanPodPolicy"})),
+  if (policy == nullptr || !policy->is_object()) policy = &kNone;
+  const std::optional<std::int64_t> limit = json::get_int(*policy, {"backoffLimit"});
+  return {.clean_pods = read_clean(json::get_string(*policy, {"cleanPodPolicy"}), kind.clean_pods),
           .ttl = read_seconds(*policy, "ttlSecondsAfterFinished"),
           .active_deadline = read_seconds(*policy, "activeDeadlineSeconds"),
-          .backoff_limit = json::get_int(*policy, {"backoffLimit"}),
+          .backoff_limit = limit ? limit : kind.backoff_limit,
           .suspend = json::get_bool(*policy, {"suspend"}).value_or(false),
           .managed_by = json::get_string(*policy, {"managedBy"}),
-          .min_available = json::get_int(*policy, {"schedulingPolicy", "minAvailable"})};
+          .min_available = json::get_int(*policy, {"schedulingPolicy", "minAvailable"}),
+          .queue = json::get_string(*policy, {"schedulingPolicy", "queue"}),
+          .priority_class = json::get_string(*policy, {"schedulingPolicy", "priorityClass"}),
+          .restart_gang = api::annotation(root, kRestartAnnotation) == kRestartGang};
 }
 
 std::int64_t read_port(const JobKind& kind, const json::object& pod_template) {
@@ -57,17 +63,21 @@ std::int64_t read_port(const JobKind& kind, const json::object& pod_template) {
   return kind.port;
 }
 
-Role read_role(const JobKind& kind, std::string_view name, const json::value& spec) {
+Role read_role(const JobKind& kind, const json::value& root, std::string_view name,
+               const json::value& spec) {
+  const RestartPolicy restart =
+      kind.default_restart == nullptr ? kind.restart : kind.default_restart(root, name);
   const json::value* pod_template = json::find(spec, {"template"});
   Role role{.name = std::string(name),
             .lower = lower(name),
             .replicas = json::get_int(spec, {"replicas"}).value_or(1),
-            .restart = read_restart(json::get_string(spec, {"restartPolicy"}), kind.restart),
+            .restart = read_restart(json::get_string(spec, {"restartPolicy"}), restart),
             .pod_template = pod_template == nullptr ? nullptr : pod_template->if_object()};
   // Validation keeps every count within this; the clamp keeps a count that got past it from
   // costing more than memory for that many slots.
-  role.replicas = std::clamp<std::int64_t>(role.replicas, 0,
-                                           static_cast<std::int64_t>(limits::kReplicasPerJob));
+  constexpr auto kMost = static_cast<std::int64_t>(limits::kReplicasPerJob);
+  role.replicas =
+      std::clamp<std::int64_t>(role.replicas, 0, name == kind.unnumbered_role ? 1 : kMost);
   if (role.pod_template == nullptr) role.pod_template = &kEmpty;
   role.port = read_port(kind, *role.pod_template);
   return role;
@@ -100,12 +110,12 @@ Job read_job(const JobKind& kind, const json::value& root) {
           .name = api::name(root),
           .ns = api::ns(root),
           .uid = api::uid(root),
-          .run = read_run_policy(root)};
+          .run = read_run_policy(kind, root)};
   const json::object& specs = json::get_object(root, {"spec", kind.replicas_field});
   for (const std::string_view role : kind.roles) {
     for (const auto& [key, spec] : specs) {
       if (canonical_role(kind, key) != role) continue;
-      job.roles.push_back(read_role(kind, role, spec));
+      job.roles.push_back(read_role(kind, root, role, spec));
       break;  // validation refuses the same role twice
     }
   }

@@ -64,6 +64,8 @@ control::Plan finish(Draft draft) {
   const json::value* old = json::find(*draft.job.root, {"status"});
   json::make_object(draft.status, {"replicaStatuses"});
   if (old == nullptr || *old != json::value(draft.status)) plan.status = std::move(draft.status);
+  // From an old view of the job pods may look missing that were done and cleaned up since.
+  plan.only_if_unchanged = plan.only_if_unchanged || !draft.created_pods.empty();
   note_objects("SuccessfulDeletePod", "Deleted", "pod", draft.deleted_pods, plan.notes);
   note_objects("SuccessfulDeleteService", "Deleted", "service", draft.deleted_services, plan.notes);
   note_objects("SuccessfulCreatePod", "Created", "pod", draft.created_pods, plan.notes);

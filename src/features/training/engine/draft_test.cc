@@ -4,7 +4,7 @@
 
 #include "features/training/engine/defaults.h"
 #include "features/training/engine/plan.h"
-#include "features/training/testing/builders.h"
+#include "features/training/testing/world.h"
 
 namespace skiff::training {
 namespace {
@@ -113,6 +113,14 @@ TEST_F(DraftOfAPlan, TellsNothingNewWhereNothingChanges) {
   const control::Plan plan = finish(std::move(standing));
   ASSERT_EQ(plan.notes.size(), 1u);
   EXPECT_EQ(plan.notes[0].reason, "ErrImagePull");
+}
+
+TEST(Plan, ThatMakesPodsHoldsOnlyForTheJobThatWasSeen) {
+  testing::World world(pytorch(), testing::torchjob().role("Worker", 1).build());
+  EXPECT_TRUE(world.plan().only_if_unchanged);
+  world.settle();
+  world.all_phases("Running");
+  EXPECT_FALSE(world.plan().only_if_unchanged) << "a status says it as well";
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ std::int64_t RoleHistory::attempt(std::int64_t index) const {
   return found == attempts.end() ? 0 : found->second;
 }
 
-void RoleHistory::next_attempt(std::int64_t index) {
-  ++attempts[index];
+void RoleHistory::next_attempt(std::int64_t index, std::int64_t times) {
+  attempts[index] += times;
   started.erase(index);
 }
 
@@ -57,6 +57,15 @@ void History::witness_attempt(std::string_view role_name, std::int64_t index,
 void History::replace(std::string_view role_name, std::int64_t index) {
   role(role_name).next_attempt(index);
   ++restarts;
+}
+
+void History::replace_all(const Job& job, std::int64_t times) {
+  for (const Role& each : job.roles) {
+    RoleHistory& history = role(each.name);
+    for (std::int64_t i = 0; i < each.replicas; ++i) history.next_attempt(i, times);
+    history.succeeded = {};
+  }
+  restarts += times;
 }
 
 void History::forget_pods() {

@@ -23,7 +23,7 @@ struct RoleHistory {
 
   std::int64_t attempt(std::int64_t index) const;
   // The start of a new attempt: the replica has no pod yet.
-  void next_attempt(std::int64_t index);
+  void next_attempt(std::int64_t index, std::int64_t times = 1);
 };
 
 struct History {
@@ -34,6 +34,9 @@ struct History {
   // A pod of a later attempt than the one written down: it was made, but the note of it was lost.
   void witness_attempt(std::string_view role_name, std::int64_t index, std::int64_t attempt);
   void replace(std::string_view role_name, std::int64_t index);
+  // Every replica of the job begins a new attempt, those that were done included: the others could
+  // not train without them. That is one restart.
+  void replace_all(const Job& job, std::int64_t times = 1);
   // All pods are taken away on purpose. Their successes go too: a resumed job trains with all of
   // its replicas, and one that is missing would keep the others waiting.
   void forget_pods();

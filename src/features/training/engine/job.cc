@@ -41,6 +41,7 @@ std::int64_t Job::replicas() const {
 }
 
 std::string replica_name(const Job& job, const Role& role, std::int64_t index) {
+  if (role.name == job.kind->unnumbered_role) return fmt::format("{}-{}", job.name, role.lower);
   return fmt::format("{}-{}-{}", job.name, role.lower, index);
 }
 

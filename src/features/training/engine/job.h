@@ -34,6 +34,9 @@ struct RunPolicy {
   bool suspend = false;
   std::string_view managed_by = {};
   std::optional<std::int64_t> min_available = {};
+  std::string_view queue = {};
+  std::string_view priority_class = {};
+  bool restart_gang = false;  // one replica's failure starts all of them again
 };
 
 // One entry of the replica map: Worker, PS, Master.

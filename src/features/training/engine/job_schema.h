@@ -60,6 +60,19 @@ struct ConditionStatus {
   std::optional<Time> last_transition = {};
 };
 
+struct ProgressStatus {
+  std::optional<std::int64_t> step = {};
+  std::optional<std::int64_t> total_steps = {};
+  std::optional<std::int64_t> epoch = {};
+  std::optional<std::int64_t> total_epochs = {};
+  std::optional<std::int64_t> percent = {};
+  std::map<std::string, std::string> metrics = {};
+  std::string replica = {};
+  std::optional<Time> first_step = {};
+  std::optional<Time> last_update = {};
+  std::optional<Time> estimated_completion = {};
+};
+
 struct JobStatus {
   std::vector<ConditionStatus> conditions = {};
   std::map<std::string, ReplicaStatus> replicas = {};
@@ -68,6 +81,7 @@ struct JobStatus {
   std::optional<Time> last_reconcile = {};
   std::int64_t restarts = 0;
   std::map<std::string, ReplicaHistoryStatus> history = {};
+  ProgressStatus progress = {};
 };
 
 template <class V>
@@ -76,11 +90,13 @@ void describe(V& v, SchedulingPolicySpec& x) {
       .min(0)
       .doc("How many replicas must fit before any of them starts. All of them where absent.");
   v.field("queue", x.queue).doc("The queue the job waits in. It cannot change once set.");
-  v.field("minResources", x.min_resources).doc("Resources that must be free before a start.");
-  v.field("priorityClass", x.priority_class).doc("The priority class of the group of pods.");
+  v.field("minResources", x.min_resources)
+      .doc("Accepted, and not acted upon: what the pods ask for counts.");
+  v.field("priorityClass", x.priority_class)
+      .doc("The priority class of pods whose template names none.");
   v.field("scheduleTimeoutSeconds", x.schedule_timeout)
       .min(0)
-      .doc("How long the group may wait for a place.");
+      .doc("Accepted, and not acted upon: a group is placed at once or waits.");
 }
 
 template <class V>
@@ -150,15 +166,32 @@ void describe(V& v, ConditionStatus& x) {
 }
 
 template <class V>
+void describe(V& v, ProgressStatus& x) {
+  v.field("step", x.step).doc("The step it is at; with epochs, that of the epoch or of all.");
+  v.field("totalSteps", x.total_steps).doc("How many steps there are.");
+  v.field("epoch", x.epoch).doc("The epoch it is at.");
+  v.field("totalEpochs", x.total_epochs).doc("How many epochs there are.");
+  v.field("percent", x.percent).doc("How much is done, where totals are known.");
+  v.field("metrics", x.metrics).doc("The newest value of each metric, as the program wrote it.");
+  v.field("replica", x.replica).doc("Who says so: worker-0.");
+  v.field("firstStepTime", x.first_step).doc("When it first told a step or an epoch.");
+  v.field("lastUpdateTime", x.last_update).doc("When it last told anything.");
+  v.field("estimatedCompletionTime", x.estimated_completion)
+      .doc("When it will be done at the present pace.");
+}
+
+template <class V>
 void describe(V& v, JobStatus& x) {
   v.field("conditions", x.conditions).doc("What has happened, the newest last.");
   v.field("replicaStatuses", x.replicas).doc("How many replicas of each role are where.");
   v.field("startTime", x.start).doc("When the job was first taken up, or last resumed.");
   v.field("completionTime", x.completion).doc("When the job ended.");
   v.field("lastReconcileTime", x.last_reconcile).doc("No longer written.");
-  v.field("restarts", x.restarts).doc("How many replicas have been replaced so far.");
+  v.field("restarts", x.restarts)
+      .doc("How many replicas have been replaced so far; all of them together count once.");
   v.field("replicaHistory", x.history)
       .doc("What the job remembers of replicas whose pods may be gone.");
+  v.field("progress", x.progress).doc("How far it is, as its programs tell it.");
 }
 
 }  // namespace skiff::training

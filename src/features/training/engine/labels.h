@@ -18,5 +18,12 @@ inline constexpr std::string_view kAttemptAnnotation = "training.skiff.dev/attem
 // Read by the scheduler: pods of one gang are placed together or not at all.
 inline constexpr std::string_view kGangAnnotation = "scheduling.skiff.dev/gang";
 inline constexpr std::string_view kGangMinAnnotation = "scheduling.skiff.dev/gang-min";
+// The queue that the job names; Volcano's word for it, which tools know.
+inline constexpr std::string_view kQueueAnnotation = "scheduling.volcano.sh/queue-name";
+
+// On a job, by its user: what a replica that fails takes with it. See restart_policy.h.
+inline constexpr std::string_view kRestartAnnotation = "training.skiff.dev/restart";
+inline constexpr std::string_view kRestartGang = "gang";        // all replicas start again
+inline constexpr std::string_view kRestartReplica = "replica";  // it alone does, as where absent
 
 }  // namespace skiff::training

@@ -1,5 +1,8 @@
 #include "features/training/engine/observe.h"
 
+#include <algorithm>
+
+#include "api/meta.h"
 #include "features/training/engine/restart_policy.h"
 
 namespace skiff::training {
@@ -24,6 +27,7 @@ class Observer {
     // A pod from before the last replacement: what it did has been counted.
     if (slot.pod.attempt < history_.attempt(index)) {
       if (!slot.pod.deleting) out_.leftovers.push_back(slot.pod.object);
+      ++out_.leaving;
       return;
     }
     look_at_pod(index, slot.pod);
@@ -46,13 +50,23 @@ class Observer {
     // program, whatever the code it ends with; the replica counts as lost once the pod is gone.
     if (pod.deleting) return;
     history_.started.insert(index);
+    if (pod.phase == Phase::kPending) look_at_pending(pod);
     if (pod.phase == Phase::kRunning) look_at_running(pod);
     if (pod.phase == Phase::kFailed) look_at_failed(index, pod);
+  }
+
+  void look_at_pending(const ReplicaPod& pod) {
+    if (json::get_string(*pod.object, {"spec", "nodeName"}).empty()) {
+      out_.waiting.push_back(pod.object);
+    }
   }
 
   void look_at_running(const ReplicaPod& pod) {
     ++out_.states[at_].running;
     ++out_.counts[at_].active;
+    if (job_.kind->holds_back != nullptr && api::condition_true(*pod.object, "Ready")) {
+      ++out_.states[at_].ready;
+    }
     // Only a limit asks for this, and it costs a walk over every container's status.
     if (!job_.run.backoff_limit || role_.restart == RestartPolicy::kNever) return;
     out_.in_place_restarts += container_restarts(*pod.object);
@@ -62,12 +76,14 @@ class Observer {
     // It succeeded before, so this failure is of a pod that should never have run.
     if (history_.succeeded.contains(index)) return;
     const std::int64_t code = exit_code(job_, *pod.object);
-    const bool final_failure = after_failure(role_.restart, code) == AfterFailure::kFinal;
+    const bool final_failure =
+        after_failure(role_.restart, code) == AfterFailure::kFinal && !taken_away(*pod.object);
     out_.ended.push_back(
         {.pod = pod.object, .role = at_, .code = code, .final_failure = final_failure});
     ++out_.counts[at_].failed;
     if (final_failure) {
       ++out_.final_failures[at_];
+      ++out_.states[at_].failed;
       return;
     }
     out_.failed.push_back({at_, index});
@@ -82,6 +98,20 @@ class Observer {
   Findings& out_;
 };
 
+// A restart of the whole gang whose note was lost: a pod of it is there, so all have begun anew. A
+// replica without a pod tells nothing: its attempt is zero.
+void witness_gang(const Job& job, const Replicas& replicas, History& history) {
+  std::int64_t ahead = 0;
+  for (std::size_t r = 0; r < job.roles.size(); ++r) {
+    const std::vector<Slot>& slots = replicas.roles[r].slots;
+    const RoleHistory& past = history.role(job.roles[r].name);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      ahead = std::max(ahead, slots[i].pod.attempt - past.attempt(static_cast<std::int64_t>(i)));
+    }
+  }
+  if (ahead > 0) history.replace_all(job, ahead);
+}
+
 }  // namespace
 
 Findings observe(const Job& job, const Replicas& replicas, History& history) {
@@ -91,6 +121,7 @@ Findings observe(const Job& job, const Replicas& replicas, History& history) {
   out.final_failures.resize(job.roles.size());
   out.replacing.resize(job.roles.size());
   history.truncate(job);
+  if (job.run.restart_gang) witness_gang(job, replicas, history);
   for (std::size_t r = 0; r < job.roles.size(); ++r) {
     const std::vector<Slot>& slots = replicas.roles[r].slots;
     out.states[r].role = out.counts[r].role = &job.roles[r];

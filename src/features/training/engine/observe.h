@@ -32,7 +32,9 @@ struct Findings {
   std::vector<Place> failed = {};                  // has a failed pod and is to be replaced
   std::vector<Place> lost = {};                    // was started, did not succeed, has no pod
   std::vector<Place> missing = {};                 // has no pod and should have one
-  std::vector<const json::value*> leftovers = {};  // failed pods of attempts already given up
+  std::vector<const json::value*> leftovers = {};  // pods of attempts already given up
+  std::int64_t leaving = 0;                        // the same, those being deleted included
+  std::vector<const json::value*> waiting = {};    // pods without a node
   std::vector<std::int64_t> final_failures = {};   // for each role: failed for good
   std::vector<std::int64_t> replacing = {};        // for each role: failed or lost
   std::vector<Ended> ended = {};                   // in the order found

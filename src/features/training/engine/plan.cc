@@ -2,19 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "features/training/engine/abnormal_pods.h"
 #include "features/training/engine/active_deadline.h"
 #include "features/training/engine/backoff_limit.h"
+#include "features/training/engine/companions.h"
 #include "features/training/engine/completion.h"
 #include "features/training/engine/conditions.h"
 #include "features/training/engine/defaults.h"
 #include "features/training/engine/draft.h"
+#include "features/training/engine/gang.h"
 #include "features/training/engine/history.h"
 #include "features/training/engine/managed_by.h"
 #include "features/training/engine/notes.h"
 #include "features/training/engine/observe.h"
 #include "features/training/engine/pod_template.h"
+#include "features/training/engine/progress.h"
 #include "features/training/engine/replica_statuses.h"
 #include "features/training/engine/services.h"
 #include "features/training/engine/suspension.h"
@@ -25,8 +30,9 @@ namespace {
 Draft start(const JobKind& kind, const control::Observed& observed, Time now) {
   static const std::vector<Object> kNone;
   Draft draft{.job = read_job(kind, *observed.root), .now = now};
-  draft.replicas = sort_replicas(draft.job, observed.owned.empty() ? kNone : observed.owned[0],
-                                 observed.owned.size() < 2 ? kNone : observed.owned[1]);
+  draft.replicas = sort_replicas(
+      draft.job, observed.owned.empty() ? kNone : observed.owned[0],
+      observed.owned.size() < 2 || !kind.replica_services ? kNone : observed.owned[1]);
   draft.status = json::get_object(*observed.root, {"status"});
   return draft;
 }
@@ -66,9 +72,10 @@ std::string failure(const Draft& draft, const Findings& findings, const History&
     return fmt::format("{} has failed because {} {} replica(s) failed.", subject(job),
                        findings.final_failures[r], role.name);
   }
+  const auto replaced = static_cast<std::int64_t>(findings.failed.size() + findings.lost.size());
   const RestartCount restarts{
       .replaced = history.restarts,
-      .to_replace = static_cast<std::int64_t>(findings.failed.size() + findings.lost.size()),
+      .to_replace = job.run.restart_gang ? std::min<std::int64_t>(replaced, 1) : replaced,
       .in_place = findings.in_place_restarts};
   if (backoff_exceeded(job.run.backoff_limit, restarts)) {
     return fmt::format("{} has failed because it has reached the specified backoff limit.",
@@ -85,8 +92,9 @@ void say_restarting(Draft& draft, const Findings& findings) {
   for (std::size_t r = 0; r < draft.job.roles.size(); ++r) {
     if (findings.replacing[r] == 0) continue;
     const std::string message =
-        fmt::format("{} is restarting because {} {} replica(s) failed.", subject(draft.job),
-                    findings.replacing[r], draft.job.roles[r].name);
+        fmt::format("{} is restarting{} because {} {} replica(s) failed.", subject(draft.job),
+                    draft.job.run.restart_gang ? " all replicas" : "", findings.replacing[r],
+                    draft.job.roles[r].name);
     set_condition(draft.status,
                   {kRestarting, true, condition_reason(draft.job, "Restarting"), message},
                   draft.now);
@@ -101,9 +109,8 @@ void say_running(Draft& draft) {
                 draft.now);
 }
 
-void remove_surplus(Draft& draft, const Findings& findings) {
+void remove_surplus(Draft& draft) {
   for (const json::value* pod : draft.replicas.surplus_pods) draft.delete_pod(*pod);
-  for (const json::value* pod : findings.leftovers) draft.delete_pod(*pod);
   for (const json::value* service : draft.replicas.surplus_services) draft.delete_service(*service);
 }
 
@@ -131,6 +138,7 @@ std::size_t environment_bytes(const json::value& pod) {
 }
 
 void create_services(Draft& draft) {
+  if (!draft.job.kind->replica_services) return;
   for (const RoleSlots& role : draft.replicas.roles) {
     for (std::size_t i = 0; i < role.slots.size(); ++i) {
       if (role.slots[i].service != nullptr) continue;
@@ -142,30 +150,81 @@ void create_services(Draft& draft) {
   }
 }
 
-void create_pods(Draft& draft, const Findings& findings, History& history) {
-  if (findings.missing.empty() && findings.lost.empty()) return;
-  std::int64_t succeeded = 0;
-  for (const RoleCount& count : findings.counts) succeeded += count.succeeded;
-  const PodContext context = pod_context(draft.job, succeeded);
+using States = std::vector<RoleState>;
+
+bool held_back(const Job& job, const Role& role, const States& states) {
+  return job.kind->holds_back != nullptr && job.kind->holds_back(job, role, states);
+}
+
+// Replicas that take no place in the gang: those that are done, and those that wait for the others.
+std::int64_t absent_from(const Job& job, const States& states) {
+  std::int64_t absent = 0;
+  for (const RoleState& state : states) {
+    const std::int64_t done = state.succeeded + state.failed;
+    absent += held_back(job, *state.role, states) ? state.role->replicas : done;
+  }
+  return absent;
+}
+
+void create_pods(Draft& draft, const States& states, const std::vector<Place>& places,
+                 const PodContext& context, History& history) {
   std::size_t bytes = 0;
-  for (const std::vector<Place>* places : {&findings.lost, &findings.missing}) {
-    for (const Place& place : *places) {
-      if (draft.created_pods.size() >= kPodsPerPlan || bytes >= kEnvironmentBytesPerPlan) {
-        draft.look_again_after(Duration::zero());
-        return;
-      }
-      const Role& role = draft.job.roles[place.role];
-      RoleHistory& past = history.role(role.name);
-      json::value pod = render_pod(context, role, place.index, past.attempt(place.index));
-      bytes += environment_bytes(pod);
-      draft.create_pod(std::move(pod));
-      past.started.insert(place.index);
+  for (const Place& place : places) {
+    const Role& role = draft.job.roles[place.role];
+    if (held_back(draft.job, role, states)) continue;
+    if (draft.created_pods.size() >= kPodsPerPlan || bytes >= kEnvironmentBytesPerPlan) {
+      draft.look_again_after(Duration::zero());
+      return;
+    }
+    RoleHistory& past = history.role(role.name);
+    json::value pod = render_pod(context, role, place.index, past.attempt(place.index));
+    bytes += environment_bytes(pod);
+    draft.create_pod(std::move(pod));
+    past.started.insert(place.index);
+  }
+}
+
+// One replica has failed or was lost, and all start again: the others would wait for it, or go on
+// with a past that it does not share. What the pods did counts no more. The successors of those
+// that were lost are made first, and the others taken away by the next plan: where they were not
+// lost, but only not seen yet, their names are taken and nothing of this happens.
+void restart_gang(Draft& draft, const Findings& findings, History& history) {
+  draft.plan.only_if_unchanged = true;
+  history.replace_all(draft.job);
+  if (!findings.lost.empty()) {
+    States anew;
+    for (const RoleState& state : findings.states) anew.push_back({.role = state.role});
+    const PodContext context = pod_context(draft.job, absent_from(draft.job, anew));
+    create_pods(draft, anew, findings.lost, context, history);
+  }
+  if (!draft.created_pods.empty()) return;
+  for (const RoleSlots& role : draft.replicas.roles) {
+    for (const Slot& slot : role.slots) {
+      if (slot.pod.object != nullptr) draft.delete_pod(*slot.pod.object);
     }
   }
 }
 
+// Brings the pods to what the job asks for.
+void change_pods(Draft& draft, const Findings& findings, History& history, bool restarting) {
+  const bool together = draft.job.run.restart_gang;
+  remove_surplus(draft);
+  create_services(draft);
+  if (together && restarting) return restart_gang(draft, findings, history);
+  for (const json::value* pod : findings.leftovers) draft.delete_pod(*pod);
+  if (together && findings.leaving > 0) return;  // none of the new may meet one of the old
+  give_up_attempts(draft, findings, history);
+  const std::int64_t absent = absent_from(draft.job, findings.states);
+  if (!findings.lost.empty() || !findings.missing.empty()) {
+    const PodContext context = pod_context(draft.job, absent);
+    create_pods(draft, findings.states, findings.lost, context, history);
+    create_pods(draft, findings.states, findings.missing, context, history);
+  }
+  refresh_gang(draft, absent, findings.waiting);
+}
+
 // A job that is neither finished nor suspended: the policies in their order.
-void run(Draft& draft) {
+void run(const control::Observed& observed, Draft& draft) {
   const Job& job = draft.job;
   if (!draft.status.contains("startTime")) draft.status["startTime"] = rfc3339(draft.now);
   History history = read_history(draft.status);
@@ -184,12 +243,10 @@ void run(Draft& draft) {
   } else if (std::string why = failure(draft, findings, history, deadline); !why.empty()) {
     fail_job(draft, std::move(why));
   } else {
-    remove_surplus(draft, findings);
-    give_up_attempts(draft, findings, history);
-    create_services(draft);
-    create_pods(draft, findings, history);
-    say_restarting(draft, findings);
     const bool restarting = !findings.failed.empty() || !findings.lost.empty();
+    keep_companions(observed, draft);
+    change_pods(draft, findings, history, restarting);
+    say_restarting(draft, findings);
     if (verdict.running && !restarting) say_running(draft);
     if (deadline.look_again_after) draft.look_again_after(*deadline.look_again_after);
     draft.standing = abnormal_notes(draft.replicas);
@@ -212,7 +269,7 @@ const api::Resource& service_resource() {
 control::Plan plan_job(const JobKind& kind, const control::Observed& observed, Time now) {
   if (api::deleting(*observed.root)) return {};
   Draft draft = start(kind, observed, now);
-  if (!managed_here(draft.job.run.managed_by)) return {};
+  if (!managed_here(draft.job.run.managed_by, kind.manager)) return {};
   if (finished(draft.status)) {
     after_end(draft);
   } else {
@@ -221,16 +278,19 @@ control::Plan plan_job(const JobKind& kind, const control::Observed& observed, T
       suspend(draft);
     } else {
       resume(draft);
-      run(draft);
+      run(observed, draft);
     }
   }
+  take_progress(draft);
   return finish(std::move(draft));
 }
 
 control::Controller make_controller(const JobKind& kind) {
+  std::vector<api::Resource> owned{pod_resource(), service_resource()};
+  owned.insert(owned.end(), kind.companion_kinds.begin(), kind.companion_kinds.end());
   return {.name = kind.controller,
           .root = kind.resource,
-          .owned = {pod_resource(), service_resource()},
+          .owned = std::move(owned),
           .plan = [&kind](const control::Observed& observed, Time now) {
             return plan_job(kind, observed, now);
           }};

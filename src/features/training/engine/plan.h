@@ -14,7 +14,7 @@ inline constexpr std::size_t kPodsPerPlan = 1'000;
 // ten thousand of them would be gigabytes in one go.
 inline constexpr std::size_t kEnvironmentBytesPerPlan = 32 * 1024 * 1024;
 
-// Pure. `observed.owned` holds the job's pods, then its services.
+// Pure. `observed.owned` holds the job's pods, then its services, then its companions by kind.
 control::Plan plan_job(const JobKind& kind, const control::Observed& observed, Time now);
 
 // The controller of a kind: the engine with the kind filled in. `kind` must live as long as it.

@@ -136,7 +136,7 @@ TEST(BackoffLimit, CountsPodsThatWereReplaced) {
   }
   world.settle();
   EXPECT_EQ(world.restarts(), 2) << "the third replacement is not made";
-  EXPECT_EQ(world.conditions(), "Created Restarting Failed");
+  EXPECT_EQ(world.conditions(), "Created !Restarting Failed");
 }
 
 TEST(BackoffLimit, CountsPodsThatSomebodyDeleted) {
@@ -148,7 +148,7 @@ TEST(BackoffLimit, CountsPodsThatSomebodyDeleted) {
   EXPECT_EQ(world.pod_names(), "mnist-worker-0");
   world.pods.clear();
   world.settle();
-  EXPECT_EQ(world.conditions(), "Created Restarting Failed");
+  EXPECT_EQ(world.conditions(), "Created !Restarting Failed");
   EXPECT_TRUE(world.pods.empty());
 }
 
@@ -385,6 +385,19 @@ TEST(Disruption, IsNoFailureEvenUnderNever) {
   world.settle();
   EXPECT_EQ(world.restarts(), 1);
   EXPECT_EQ(world.pods.size(), 2u);
+}
+
+TEST(Disruption, ThatEndedAPodIsNoFailureEvenUnderNever) {
+  World world(tensorflow(), tfjob().role("Worker", 2, "Never").build());
+  world.settle();
+  world.all_phases("Running");
+  world.settle();
+  world.set_phase("mnist-worker-1", "Failed", 143);
+  json::set(world.pods["mnist-worker-1"], {"status", "conditions"},
+            testing::must_parse(R"([{"type":"DisruptionTarget","status":"True"}])"));
+  world.settle();
+  EXPECT_EQ(world.conditions(), "Created Running");
+  EXPECT_EQ(world.restarts(), 1);
 }
 
 TEST(DynamicWorker, MayFailWithoutHarm) {

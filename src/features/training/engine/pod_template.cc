@@ -5,6 +5,7 @@
 
 #include "api/meta.h"
 #include "features/training/engine/defaults.h"
+#include "features/training/engine/gang.h"
 #include "features/training/engine/labels.h"
 #include "features/training/engine/restart_policy.h"
 #include "features/training/engine/services.h"
@@ -25,6 +26,7 @@ void write_metadata(const PodContext& context, const Role& role, std::int64_t in
   json::object& annotations = json::make_object(metadata, {"annotations"});
   annotations[kGangAnnotation] = json::string(job.uid);
   annotations[kGangMinAnnotation] = std::to_string(context.gang_min);
+  if (!job.run.queue.empty()) annotations[kQueueAnnotation] = json::string(job.run.queue);
   if (attempt > 0) annotations[kAttemptAnnotation] = std::to_string(attempt);
   metadata["ownerReferences"] = json::array{context.owner};
 }
@@ -62,9 +64,11 @@ void write_containers(const PodContext& context, const Role& role, std::int64_t 
     if (!entry.is_object()) continue;
     json::object& container = entry.get_object();
     const bool is_named = json::get_string(entry, {"name"}) == kind.container;
-    if (is_named || (!named && first)) add_port(kind, container);
+    const bool stands_in = !named && first;
     first = false;
-    if (env.empty() || (!is_named && !kind.env_in_every_container)) continue;
+    if ((is_named || stands_in) && kind.port != 0) add_port(kind, container);
+    const bool trains = is_named || (stands_in && kind.any_container);
+    if (env.empty() || (!trains && !kind.env_in_every_container)) continue;
     json::array& list = array_at(container, "env");
     list.reserve(list.size() + env.size());
     for (const EnvVar& var : env) list.push_back(render(var));
@@ -73,25 +77,29 @@ void write_containers(const PodContext& context, const Role& role, std::int64_t 
 
 }  // namespace
 
-PodContext pod_context(const Job& job, std::int64_t succeeded) {
-  // A replica that is done takes no place any more: were it counted, the replacement of another
-  // would wait for it for ever.
-  const std::int64_t left = std::max<std::int64_t>(job.replicas() - succeeded, 1);
+PodContext pod_context(const Job& job, std::int64_t absent) {
   return {.job = &job,
           .environment = job.kind->environment(job),
           .owner = api::owner_reference(*job.root),
-          .gang_min = std::clamp<std::int64_t>(job.run.min_available.value_or(left), 1, left)};
+          .gang_min = gang_min(job, absent)};
 }
 
 json::value render_pod(const PodContext& context, const Role& role, std::int64_t index,
                        std::int64_t attempt) {
+  const Job& job = *context.job;
   json::object pod = *role.pod_template;
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
   write_metadata(context, role, index, attempt, pod);
   json::object& spec = json::make_object(pod, {"spec"});
-  spec["restartPolicy"] = json::string(pod_restart_policy(role.restart));
+  spec["restartPolicy"] = json::string(pod_restart_policy(role.restart, job.run.restart_gang));
+  // A class that the template names is more particular than the job's.
+  if (!job.run.priority_class.empty() && !spec.contains("priorityClassName")) {
+    spec["priorityClassName"] = json::string(job.run.priority_class);
+  }
   write_containers(context, role, index, spec);
+  const JobKind& kind = *context.job->kind;
+  if (kind.finish_pod != nullptr) kind.finish_pod(*context.job, role, pod);
   return pod;
 }
 

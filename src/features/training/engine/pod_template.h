@@ -17,7 +17,8 @@ struct PodContext {
   std::int64_t gang_min = 1;  // how many of the gang must fit before any starts
 };
 
-PodContext pod_context(const Job& job, std::int64_t succeeded);
+// `absent` replicas are done, or not to start yet: the gang does not wait for them.
+PodContext pod_context(const Job& job, std::int64_t absent);
 
 // The user's labels, annotations and finalizers stay; where a name of ours is already there, ours
 // holds. The environment is appended, so that it wins over the user's.

@@ -127,33 +127,32 @@ TEST(Pod, GetsItsPortOnTheFirstContainerWhereNoneIsNamed) {
   EXPECT_EQ(json::find(container(pod, 1), {"ports"}), nullptr);
 }
 
-struct GangCase {
-  const char* sentence;
-  std::optional<std::int64_t> min_available;
-  std::int64_t succeeded;
-  const char* expected;
-};
-
-class Gang : public ::testing::TestWithParam<GangCase> {};
-
-TEST_P(Gang, NeedsSoMany) {
-  testing::JobBuilder builder = testing::tfjob().role("Worker", 3).role("PS", 1);
-  if (GetParam().min_available) {
-    builder.run("schedulingPolicy", {{"minAvailable", *GetParam().min_available}});
-  }
-  const json::value root = builder.build();
-  const json::value pod = render(tensorflow(), root, "Worker", 0, 0, GetParam().succeeded);
-  EXPECT_EQ(api::annotation(pod, kGangMinAnnotation), GetParam().expected) << GetParam().sentence;
+TEST(Pod, NamesTheQueueAndTheClassOfItsJob) {
+  const json::value root =
+      testing::tfjob()
+          .role("Worker", 1)
+          .run("schedulingPolicy", {{"queue", "research"}, {"priorityClass", "high"}})
+          .build();
+  const json::value pod = render(tensorflow(), root, "Worker", 0);
+  EXPECT_EQ(api::annotation(pod, "scheduling.volcano.sh/queue-name"), "research");
+  EXPECT_EQ(json::get_string(pod, {"spec", "priorityClassName"}), "high");
+  const json::value plain =
+      render(tensorflow(), testing::tfjob().role("Worker", 1).build(), "Worker", 0);
+  EXPECT_EQ(json::find(plain, {"metadata", "annotations", kQueueAnnotation}), nullptr);
+  EXPECT_EQ(json::find(plain, {"spec", "priorityClassName"}), nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, Gang,
-    ::testing::Values(GangCase{"all replicas unless told otherwise", {}, 0, "4"},
-                      GangCase{"what the user asks for", 2, 0, "2"},
-                      GangCase{"never more than there are", 9, 0, "4"},
-                      GangCase{"never less than one", 0, 0, "1"},
-                      GangCase{"replicas that are done are not waited for", {}, 3, "1"},
-                      GangCase{"nor if the user asks for more than are left", 3, 2, "2"}));
+TEST(Pod, KeepsTheClassOfItsTemplate) {
+  json::value root = testing::tfjob()
+                         .role("Worker", 1)
+                         .run("schedulingPolicy", json::object{{"priorityClass", "high"}})
+                         .build();
+  json::set(root, {"spec", "tfReplicaSpecs", "Worker", "template", "spec", "priorityClassName"},
+            "low");
+  EXPECT_EQ(
+      json::get_string(render(tensorflow(), root, "Worker", 0), {"spec", "priorityClassName"}),
+      "low");
+}
 
 }  // namespace
 }  // namespace skiff::training

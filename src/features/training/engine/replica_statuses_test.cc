@@ -60,5 +60,20 @@ TEST(ReplicaStatuses, FollowOnlyTheActiveCountAfterTheEnd) {
   EXPECT_EQ(json::serialize(status), R"({"replicaStatuses":{"Worker":{"failed":1}}})");
 }
 
+TEST(ReplicaStatuses, CarryNoSelectorWhereTheKindCannotBeScaled) {
+  const json::value root = testing::tfjob().role("Worker", 3).role("PS", 1).build();
+  const Job job = read_job(tensorflow(), root);
+  json::object status;
+  write_replica_statuses(job, {{.role = job.role("Worker")}, {.role = job.role("PS")}}, status);
+  EXPECT_EQ(json::serialize(status), R"({"replicaStatuses":{"Worker":{},"PS":{}}})");
+}
+
+TEST(ReplicaStatuses, ThatSomebodyWroteNonsenseIntoAreLeftAloneAtTheEnd) {
+  json::object status{{"replicaStatuses", {{"Worker", "two"}, {"PS", {{"active", 1}}}}}};
+  settle_succeeded(status);
+  EXPECT_EQ(status,
+            (json::object{{"replicaStatuses", {{"Worker", "two"}, {"PS", {{"succeeded", 1}}}}}}));
+}
+
 }  // namespace
 }  // namespace skiff::training

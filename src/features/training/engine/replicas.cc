@@ -46,6 +46,17 @@ ReplicaPod read_pod(const json::value& pod) {
           .attempt = read_number(api::annotation(pod, kAttemptAnnotation), 0)};
 }
 
+// Of the pod's first container, whatever its name.
+std::int64_t first_exit_code(const json::value& pod) {
+  const json::array& containers = json::get_array(pod, {"spec", "containers"});
+  if (containers.empty()) return kNoExitCode;
+  for (const json::value& status : json::get_array(pod, {"status", "containerStatuses"})) {
+    if (json::get_string(status, {"name"}) != json::get_string(containers[0], {"name"})) continue;
+    return json::get_int(status, {"state", "terminated", "exitCode"}).value_or(kNoExitCode);
+  }
+  return kNoExitCode;
+}
+
 void place_pod(Replicas& replicas, const json::value& pod) {
   Slot* slot = find_slot(replicas, pod);
   if (slot == nullptr) {
@@ -103,7 +114,7 @@ std::int64_t exit_code(const Job& job, const json::value& pod) {
     if (json::get_string(status, {"name"}) != job.kind->container) continue;
     return json::get_int(status, {"state", "terminated", "exitCode"}).value_or(kNoExitCode);
   }
-  return kNoExitCode;
+  return job.kind->any_container ? first_exit_code(pod) : kNoExitCode;
 }
 
 std::int64_t container_restarts(const json::value& pod) {

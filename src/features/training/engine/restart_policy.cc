@@ -1,5 +1,7 @@
 #include "features/training/engine/restart_policy.h"
 
+#include "api/meta.h"
+
 namespace skiff::training {
 
 AfterFailure after_failure(RestartPolicy policy, std::int64_t exit_code) {
@@ -17,8 +19,14 @@ AfterFailure after_failure(RestartPolicy policy, std::int64_t exit_code) {
   return AfterFailure::kFinal;
 }
 
-std::string_view pod_restart_policy(RestartPolicy policy) {
-  return to_string(policy == RestartPolicy::kExitCode ? RestartPolicy::kNever : policy);
+bool taken_away(const json::value& failed_pod) {
+  return api::condition_true(failed_pod, "DisruptionTarget") &&
+         json::get_string(failed_pod, {"status", "reason"}) != "Evicted";
+}
+
+std::string_view pod_restart_policy(RestartPolicy policy, bool restart_gang) {
+  const bool must_end = restart_gang || policy == RestartPolicy::kExitCode;
+  return to_string(must_end ? RestartPolicy::kNever : policy);
 }
 
 }  // namespace skiff::training

@@ -44,13 +44,40 @@ INSTANTIATE_TEST_SUITE_P(
                            kNoExitCode, AfterFailure::kReplace}));
 
 TEST(PodRestartPolicy, IsTheRolesOwn) {
-  EXPECT_EQ(pod_restart_policy(RestartPolicy::kAlways), "Always");
-  EXPECT_EQ(pod_restart_policy(RestartPolicy::kOnFailure), "OnFailure");
-  EXPECT_EQ(pod_restart_policy(RestartPolicy::kNever), "Never");
+  EXPECT_EQ(pod_restart_policy(RestartPolicy::kAlways, false), "Always");
+  EXPECT_EQ(pod_restart_policy(RestartPolicy::kOnFailure, false), "OnFailure");
+  EXPECT_EQ(pod_restart_policy(RestartPolicy::kNever, false), "Never");
 }
 
 TEST(PodRestartPolicy, IsNeverForExitCodeSoThatTheCodeCanBeSeen) {
-  EXPECT_EQ(pod_restart_policy(RestartPolicy::kExitCode), "Never");
+  EXPECT_EQ(pod_restart_policy(RestartPolicy::kExitCode, false), "Never");
+}
+
+TEST(PodRestartPolicy, IsNeverWhereOneFailureStartsAllAgain) {
+  for (const RestartPolicy policy : {RestartPolicy::kAlways, RestartPolicy::kOnFailure,
+                                     RestartPolicy::kNever, RestartPolicy::kExitCode}) {
+    EXPECT_EQ(pod_restart_policy(policy, true), "Never");
+  }
+}
+
+json::value failed(std::string_view reason, std::string_view disrupted) {
+  json::value pod = {{"status", {{"phase", "Failed"}, {"reason", json::string(reason)}}}};
+  if (disrupted.empty()) return pod;
+  json::set(
+      pod, {"status", "conditions"},
+      json::array{json::object{{"type", "DisruptionTarget"}, {"status", json::string(disrupted)}}});
+  return pod;
+}
+
+TEST(TakenAway, IsWhatADisruptionEnded) {
+  EXPECT_TRUE(taken_away(failed("", "True"))) << "preempted, drained, its node lost";
+  EXPECT_TRUE(taken_away(failed("Terminated", "True"))) << "the node was shut down";
+}
+
+TEST(TakenAway, IsNotWhatEndedByItself) {
+  EXPECT_FALSE(taken_away(failed("", "")));
+  EXPECT_FALSE(taken_away(failed("", "False")));
+  EXPECT_FALSE(taken_away(failed("Evicted", "True"))) << "it used more than it may";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/names.h"
 #include "features/training/engine/defaults.h"
+#include "features/training/engine/labels.h"
 #include "features/training/engine/managed_by.h"
 #include "schema/causes.h"
 
@@ -43,9 +44,10 @@ void check_name(const Job& job, std::vector<Cause>& causes) {
 void check_managed_by(const Job& job, const api::Admission& context, std::vector<Cause>& causes) {
   const std::string field = "spec.runPolicy.managedBy";
   const std::string_view now = job.run.managed_by;
-  if (!now.empty() && now != kOwnManager && now != kMultiKueue) {
-    causes.push_back(unsupported(field, json::string(now),
-                                 {std::string(kOwnManager), std::string(kMultiKueue)}));
+  if (!managed_here(now, job.kind->manager) && now != kMultiKueue) {
+    std::vector<std::string> known{std::string(kOwnManager), std::string(kMultiKueue)};
+    if (!job.kind->manager.empty()) known.emplace(known.begin(), job.kind->manager);
+    causes.push_back(unsupported(field, json::string(now), std::move(known)));
   }
   if (context.old == nullptr) return;
   const std::string_view before =
@@ -64,6 +66,14 @@ void check_queue(const json::value& object, const api::Admission& context,
                            "field is immutable once set"));
 }
 
+void check_restart(const json::value& object, std::vector<Cause>& causes) {
+  const std::string_view given = api::annotation(object, kRestartAnnotation);
+  if (given.empty() || given == kRestartGang || given == kRestartReplica) return;
+  causes.push_back(unsupported(schema::entry("metadata.annotations", kRestartAnnotation),
+                               json::string(given),
+                               {std::string(kRestartGang), std::string(kRestartReplica)}));
+}
+
 void check_containers(const JobKind& kind, const std::string& path, const json::value& role,
                       std::vector<Cause>& causes) {
   const std::string field = path + ".template.spec.containers";
@@ -78,7 +88,7 @@ void check_containers(const JobKind& kind, const std::string& path, const json::
     if (!json::get_string(containers[i], {"image"}).empty()) continue;
     causes.push_back(required(fmt::format("{}[{}].image", field, i), "must name an image"));
   }
-  if (named) return;
+  if (named || kind.any_container) return;
   causes.push_back(required(field, fmt::format("must hold a container named {}", kind.container)));
 }
 
@@ -145,6 +155,7 @@ std::vector<Cause> validate_job(const JobKind& kind, const json::value& object,
   check_name(job, causes);
   check_managed_by(job, context, causes);
   check_queue(object, context, causes);
+  check_restart(object, causes);
   check_roles(kind, object, causes);
   if (kind.validate != nullptr) kind.validate(object, causes);
   return causes;

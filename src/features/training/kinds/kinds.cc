@@ -5,6 +5,7 @@
 #include "features/training/engine/job_schema.h"
 #include "features/training/engine/validation.h"
 #include "features/training/kinds/jax/jax.h"
+#include "features/training/kinds/mpi/mpi.h"
 #include "features/training/kinds/paddle/paddle.h"
 #include "features/training/kinds/pytorch/pytorch.h"
 #include "features/training/kinds/tensorflow/tensorflow.h"
@@ -35,12 +36,34 @@ api::Kind kept_kind() {
       .has_status = true,
       .scale = scale_paths(job),
       .schema = schema_name(job.resource),
-      .columns = {{.name = "State", .type = "string", .json_path = ".status.conditions[-1:].type"},
-                  {.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"}},
+      .columns =
+          {{.name = "State", .type = "string", .json_path = ".status.conditions[-1:].type"},
+           {.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"},
+           {.name = "Queue",
+            .type = "string",
+            .json_path = ".spec.runPolicy.schedulingPolicy.queue",
+            .priority = 1},
+           {.name = "Step", .type = "integer", .json_path = ".status.progress.step", .priority = 1},
+           {.name = "Percent",
+            .type = "integer",
+            .json_path = ".status.progress.percent",
+            .priority = 1},
+           {.name = "End",
+            .type = "string",
+            .json_path = ".status.progress.estimatedCompletionTime",
+            .priority = 1}},
       .unconditional_update = false,
-      .validate = [](const json::value& object, const api::Admission& context) {
-        return validate_job(kJob(), object, context);
-      }};
+      .validate =
+          [](const json::value& object, const api::Admission& context) {
+            return validate_job(kJob(), object, context);
+          },
+      .warnings =
+          [](const json::value& object, const api::Admission& context) {
+            if (kJob().warnings == nullptr || !context.subresource.empty()) {
+              return std::vector<std::string>{};
+            }
+            return kJob().warnings(object);
+          }};
 }
 
 Served old_kind(const api::Kind& kept, const OldVersion& old) {
@@ -50,9 +73,11 @@ Served old_kind(const api::Kind& kept, const OldVersion& old) {
   kind.scale = {};
   kind.to_storage = old.to_kept;
   kind.from_storage = old.from_kept;
-  kind.deprecation =
-      fmt::format("{} {} is deprecated; use {} {}", kind.resource.api_version(), kind.resource.kind,
-                  kept.resource.api_version(), kind.resource.kind);
+  if (old.deprecated) {
+    kind.deprecation =
+        fmt::format("{} {} is deprecated; use {} {}", kind.resource.api_version(),
+                    kind.resource.kind, kept.resource.api_version(), kind.resource.kind);
+  }
   // The status is the engine's: what it writes must pass, in the words of any version.
   schema::Schema status{.type = schema::Type::kObject, .preserve_unknown = true};
   return {.api = std::move(kind),
@@ -76,7 +101,7 @@ Framework framework() {
 std::vector<Framework> frameworks() {
   return {
       framework<tensorflow>(), framework<pytorch>(), framework<xgboost>(),
-      framework<jax>(),        framework<paddle>(),
+      framework<jax>(),        framework<paddle>(),  framework<mpi>(),
   };
 }
 

@@ -14,6 +14,7 @@
 #include "features/training/engine/defaults.h"
 #include "features/training/engine/job_kind.h"
 #include "features/training/engine/labels.h"
+#include "features/training/kinds/mpi/mpi.h"
 #include "features/training/kinds/pytorch/pytorch.h"
 #include "features/training/kinds/tensorflow/tensorflow.h"
 
@@ -112,6 +113,8 @@ inline Verdict verdict(const JobKind& kind, const json::value& root, std::vector
 
 inline JobBuilder tfjob(std::string_view name = "mnist") { return JobBuilder(tensorflow(), name); }
 inline JobBuilder torchjob(std::string_view name = "mnist") { return JobBuilder(pytorch(), name); }
+
+inline JobBuilder mpijob(std::string_view name = "mnist") { return JobBuilder(mpi(), name); }
 
 // A pod of a replica as the API server would give it back.
 inline json::value replica_pod(std::string_view role, std::int64_t index, std::string_view phase,

@@ -23,20 +23,27 @@ class World {
     control::Observed observed{.root = share(root), .owned = {{}, {}}};
     for (const auto& [name, pod] : pods) observed.owned[0].push_back(share(pod));
     for (const auto& [name, service] : services) observed.owned[1].push_back(share(service));
+    for (const api::Resource& resource : kind_.companion_kinds) {
+      auto& list = observed.owned.emplace_back();
+      const auto found = companions.find(resource.plural);
+      if (found == companions.end()) continue;
+      for (const auto& [name, object] : found->second) list.push_back(share(object));
+    }
     return observed;
   }
 
   control::Plan plan() const { return plan_job(kind_, observe(), now); }
 
-  // Carries out the first `steps` steps: deletes, then creates, then the status, then the root's
+  // Carries out the first `steps` steps: deletes, creates, patches, the status, the root's
   // deletion. False where a step was refused; what came before it stays done.
   bool apply(const control::Plan& plan,
              std::size_t steps = std::numeric_limits<std::size_t>::max()) {
-    for (const client::Verb verb : {client::Verb::kDelete, client::Verb::kCreate}) {
+    for (const client::Verb verb :
+         {client::Verb::kDelete, client::Verb::kCreate, client::Verb::kMergePatch}) {
       for (const client::Write& write : plan.writes) {
         if (write.verb != verb) continue;
         if (steps-- == 0) return true;
-        if (!(verb == client::Verb::kDelete ? remove(write) : create(write))) return false;
+        if (!carry_out(write)) return false;
       }
     }
     if (plan.status) {
@@ -86,8 +93,34 @@ class World {
   }
 
  private:
+  std::map<std::string, json::value>& table_of(const client::Write& write) {
+    if (write.resource.plural == "pods") return pods;
+    return write.resource.plural == "services" ? services : companions[write.resource.plural];
+  }
+
+  bool carry_out(const client::Write& write) {
+    if (write.verb == client::Verb::kDelete) return remove(write);
+    return write.verb == client::Verb::kCreate ? create(write) : patch(write);
+  }
+
+  // As much of a merge patch as plans ask for: no member is taken away.
+  static void merge(json::value& to, const json::value& from) {
+    if (!from.is_object() || !to.is_object()) {
+      to = from;
+      return;
+    }
+    for (const auto& [key, value] : from.get_object()) merge(to.get_object()[key], value);
+  }
+
+  bool patch(const client::Write& write) {
+    const auto found = table_of(write).find(write.name);
+    if (found == table_of(write).end() || api::uid(found->second) != write.uid) return false;
+    merge(found->second, write.body);
+    return true;
+  }
+
   bool create(const client::Write& write) {
-    auto& table = write.resource.plural == "pods" ? pods : services;
+    auto& table = table_of(write);
     const std::string name(api::name(write.body));
     if (table.contains(name)) return false;
     json::value object = write.body;
@@ -99,7 +132,7 @@ class World {
   }
 
   bool remove(const client::Write& write) {
-    auto& table = write.resource.plural == "pods" ? pods : services;
+    auto& table = table_of(write);
     const auto found = table.find(write.name);
     if (found == table.end() || api::uid(found->second) != write.uid) return false;
     // A pod whose program runs gets time to end; a node takes it away later.
@@ -122,6 +155,7 @@ class World {
   json::value root;
   std::map<std::string, json::value> pods = {};
   std::map<std::string, json::value> services = {};
+  std::map<std::string, std::map<std::string, json::value>> companions = {};  // by plural and name
   std::vector<control::Note> notes = {};
   Time now = *parse_time("2026-11-15T12:00:00Z");
   bool graceful = false;

@@ -275,5 +275,19 @@ TEST(KeptFields, ThatCannotBeReadAreDropped) {
   EXPECT_EQ(object, must_parse(R"({"metadata":{}})"));
 }
 
+TEST(RoleList, WithARoleTakenOutForgetsWhatV1SaidOfIt) {
+  const json::value job =
+      testing::tfjob().role("Chief", 1, "ExitCode").role("Worker", 2, "ExitCode").build();
+  json::value shown = job;
+  first_tfjob().from_kept(shown);
+  json::array& list = shown.at_pointer("/spec/replicaSpecs").as_array();
+  ASSERT_EQ(list.size(), 2u);
+  list.erase(list.begin());
+  first_tfjob().to_kept(shown);
+  const json::object& roles = json::get_object(shown, {"spec", "tfReplicaSpecs"});
+  ASSERT_EQ(roles.size(), 1u);
+  EXPECT_EQ(json::get_string(roles.at("Worker"), {"restartPolicy"}), "ExitCode");
+}
+
 }  // namespace
 }  // namespace skiff::training

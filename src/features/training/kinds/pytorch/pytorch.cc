@@ -71,6 +71,11 @@ void validate(const json::value& object, std::vector<Cause>& causes) {
   validate_elastic(object, roles, causes);
 }
 
+std::vector<std::string> warnings(const json::value& object) {
+  if (!json::get_int(object, {"spec", "elasticPolicy", "nProcPerNode"})) return {};
+  return {"spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead"};
+}
+
 }  // namespace
 
 const JobKind& pytorch() {
@@ -93,7 +98,8 @@ const JobKind& pytorch() {
                              .environment = torch_environment,
                              .is_master = is_master,
                              .judge = judge,
-                             .validate = validate};
+                             .validate = validate,
+                             .warnings = warnings};
   return kKind;
 }
 
