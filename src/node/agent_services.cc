@@ -31,7 +31,8 @@ void Agent::Impl::services_checked() {
 }
 
 void Agent::Impl::lead_services() {
-  if (services_busy_) return;  // services_led() comes back to it
+  // services_led() comes back to it, or has found that there is nothing to come back to.
+  if (services_busy_ || services_never_) return;
   services_stale_ = false;
   const bool own_networks = !options_.pod_cidr.empty();
   std::vector<ServicePort> table =
