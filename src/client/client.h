@@ -12,6 +12,7 @@
 #include "api/kind.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "client/source.h"
 
 namespace skiff::client {
 
@@ -45,6 +46,7 @@ struct ListOptions {
 struct List {
   std::uint64_t revision = 0;
   std::vector<Object> items = {};
+  std::vector<SourcePtr> sources = {};  // one for each item, or none at all: see Event
 };
 
 enum class EventType { kAdded, kModified, kDeleted };
@@ -52,6 +54,7 @@ enum class EventType { kAdded, kModified, kDeleted };
 struct Event {
   EventType type = EventType::kAdded;
   Object object = {};
+  SourcePtr source = {};  // null: who wants to look at it later has to hold it
 };
 
 // A stream of changes. Pulled, never pushed, so that whoever owns the loop decides when.

@@ -16,6 +16,16 @@ namespace {
 // Ten thousand pods of one commit are taken in over several turns: others' keys come in between.
 constexpr std::size_t kEventsPerTurn = 64;
 
+// Of what nobody looks at any more. Short, so that what ends every second does not pile up.
+constexpr Duration kRestAfter = std::chrono::seconds(2);
+constexpr Duration kPatienceMax = std::chrono::minutes(1);
+// They are let go together, not each at a time of its own for which the loop would wake up.
+constexpr Duration kRestEvery = std::chrono::seconds(1);
+// To free them takes about a millisecond.
+constexpr std::size_t kRestsPerTurn = 100;
+// What one owner has more of does not rest: its next plan would parse all of it in one long turn.
+constexpr std::size_t kCrowd = 64;
+
 // Who manages which field is half of a pod, and no controller asks: ten thousand jobs that are kept
 // would take twice the memory. A write without it leaves it as it is.
 Object without_managers(Object object) {
@@ -46,7 +56,8 @@ void Cache::distrust() {
   watch_.reset();
 }
 
-Result<std::vector<Change>> Cache::poll() {
+Result<std::vector<Change>> Cache::poll(Duration now) {
+  now_ = now;
   std::vector<Change> changes;
   more_ = false;
   // Two passes: a watch that turns out to be expired is replaced by a list within the same poll.
@@ -98,7 +109,7 @@ void Cache::take_in(std::vector<client::Event>& events, std::vector<Change>& cha
     if (event.type == client::EventType::kDeleted) {
       erase(key_of(*event.object), changes);
     } else {
-      put(std::move(event.object), changes);
+      put(std::move(event.object), std::move(event.source), changes);
     }
   }
 }
@@ -106,20 +117,21 @@ void Cache::take_in(std::vector<client::Event>& events, std::vector<Change>& cha
 Result<void> Cache::relist(std::vector<Change>& changes) {
   SKIFF_ASSIGN(client::List listed, client_.list(resource_, {}, {}));
   // A server restored from an older state may list less than we have seen. The list is the truth.
-  std::map<Key, Object> fresh;
-  for (Object& object : listed.items) fresh.emplace(key_of(*object), std::move(object));
-  std::vector<Key> gone;
-  for (const auto& [key, object] : objects_) {
-    if (!fresh.contains(key)) gone.push_back(key);
+  std::map<Key, std::size_t> fresh;
+  for (std::size_t i = 0; i < listed.items.size(); ++i) fresh.emplace(key_of(*listed.items[i]), i);
+  listed.sources.resize(listed.items.size());
+  for (const Key& key : keys()) {
+    if (!fresh.contains(key)) erase(key, changes);
   }
-  for (const Key& key : gone) erase(key, changes);
-  for (auto& [key, object] : fresh) {
-    const Object known = get(key);
-    // The same name with another uid is another object: tell both, so that nothing is mixed up.
-    if (known != nullptr && api::uid(*known) != api::uid(*object)) erase(key, changes);
-    if (known == nullptr || api::resource_version(*known) != api::resource_version(*object)) {
-      put(std::move(object), changes);
+  for (const auto& [key, i] : fresh) {
+    Object& object = listed.items[i];
+    const auto known = slots_.find(key);
+    if (known != slots_.end()) {
+      if (known->second.revision == api::revision(*object)) continue;
+      // The same name with another uid is another object: tell both, so that nothing is mixed up.
+      if (api::uid(*wake(known->second)) != api::uid(*object)) erase(key, changes);
     }
+    put(std::move(object), std::move(listed.sources[i]), changes);
   }
   revision_ = listed.revision;
   synced_ = true;
@@ -134,8 +146,15 @@ Result<void> Cache::rewatch() {
 }
 
 Object Cache::get(const Key& key) const {
-  const auto it = objects_.find(key);
-  return it == objects_.end() ? nullptr : it->second;
+  const auto it = slots_.find(key);
+  return it == slots_.end() ? nullptr : wake(it->second);
+}
+
+std::vector<Key> Cache::keys() const {
+  std::vector<Key> out;
+  out.reserve(slots_.size());
+  for (const auto& [key, slot] : slots_) out.push_back(key);
+  return out;
 }
 
 std::vector<Object> Cache::owned_by(std::string_view uid, const std::string* ns) const {
@@ -143,44 +162,102 @@ std::vector<Object> Cache::owned_by(std::string_view uid, const std::string* ns)
   const auto it = by_owner_.find(uid);
   if (it == by_owner_.end()) return out;
   out.reserve(it->second.size());
-  for (const auto& [key, object] : it->second) {
-    if (ns == nullptr || key.ns == *ns) out.push_back(object);
+  for (const Slot* slot : it->second) {
+    if (ns == nullptr || slot->key->ns == *ns) out.push_back(wake(*slot));
   }
   return out;
 }
 
-void Cache::put(Object object, std::vector<Change>& changes) {
+void Cache::put(Object object, client::SourcePtr source, std::vector<Change>& changes) {
   object = without_managers(std::move(object));
-  Object& slot = objects_[key_of(*object)];
-  Change change{.before = std::move(slot), .after = object};
-  if (change.before != nullptr) index(change.before, false);
-  index(object, true);
-  slot = std::move(object);
+  const auto [it, fresh] = slots_.try_emplace(key_of(*object));
+  Slot& slot = it->second;
+  Change change{.after = object};
+  if (fresh) {
+    slot.key = &it->first;
+    slot.group = by_owner_.end();
+  } else {
+    change.before = wake(slot);
+    unindex(slot);
+  }
+  slot.revision = api::revision(*object);
+  slot.object = std::move(object);
+  slot.source = std::move(source);
+  index(slot);
+  (void)wake(slot);
+  look_after(slot);
   changes.push_back(std::move(change));
 }
 
 void Cache::erase(const Key& key, std::vector<Change>& changes) {
-  const auto it = objects_.find(key);
-  if (it == objects_.end()) return;
-  index(it->second, false);
-  changes.push_back({.before = std::move(it->second)});
-  objects_.erase(it);
+  const auto it = slots_.find(key);
+  if (it == slots_.end()) return;
+  changes.push_back({.before = wake(it->second)});
+  unindex(it->second);
+  awake_.erase({it->second.looked_after, &it->second});
+  slots_.erase(it);
 }
 
-void Cache::index(const Object& object, bool add) {
-  const json::object* owner = api::controller_of(*object);
-  if (owner == nullptr) return;
-  const json::value* uid = owner->if_contains("uid");
+void Cache::index(Slot& slot) {
+  const json::object* owner = api::controller_of(*slot.object);
+  const json::value* uid = owner == nullptr ? nullptr : owner->if_contains("uid");
   if (uid == nullptr || !uid->is_string()) return;
-  const std::string_view text = json::view(uid->get_string());
-  if (add) {
-    by_owner_[std::string(text)][key_of(*object)] = object;
-    return;
+  slot.group = by_owner_.try_emplace(std::string(json::view(uid->get_string()))).first;
+  slot.group->second.insert(&slot);
+}
+
+void Cache::unindex(Slot& slot) {
+  const auto group = std::exchange(slot.group, by_owner_.end());
+  if (group == by_owner_.end()) return;
+  group->second.erase(&slot);
+  if (group->second.empty()) by_owner_.erase(group);
+}
+
+Object Cache::wake(const Slot& slot) const {
+  slot.touched = now_;
+  if (slot.object == nullptr) {
+    slot.object = without_managers(slot.source->value());
+    slot.patience = std::min(2 * slot.patience, kPatienceMax);
+    look_after(slot);
   }
-  const auto it = by_owner_.find(text);
-  if (it == by_owner_.end()) return;
-  it->second.erase(key_of(*object));
-  if (it->second.empty()) by_owner_.erase(it);
+  return slot.object;
+}
+
+// Its place in awake_ stays when it is looked at again: that is asked when its time has come.
+void Cache::look_after(const Slot& slot) const {
+  awake_.erase({slot.looked_after, &slot});
+  if (slot.source == nullptr) return;
+  slot.patience = std::max(slot.patience, kRestAfter);
+  const Duration at = slot.touched + slot.patience;
+  slot.looked_after = (at / kRestEvery + 1) * kRestEvery;
+  awake_.emplace(slot.looked_after, &slot);
+}
+
+bool Cache::stays(const Slot& slot) const {
+  // Where somebody else holds it nothing would be won, and who looks next would have a second one.
+  if (slot.object.use_count() > 1) return true;
+  return slot.group != by_owner_.end() && slot.group->second.size() > kCrowd;
+}
+
+void Cache::let_rest(Duration now) {
+  now_ = now;
+  for (std::size_t i = 0; i < kRestsPerTurn; ++i) {
+    if (awake_.empty() || awake_.begin()->first > now) return;
+    const Slot& slot = *awake_.begin()->second;
+    const bool tired = now - slot.touched >= slot.patience;
+    if (tired && !stays(slot)) {
+      awake_.erase(awake_.begin());
+      slot.object = nullptr;
+      continue;
+    }
+    if (tired) slot.touched = now + kPatienceMax;
+    look_after(slot);
+  }
+}
+
+std::optional<Duration> Cache::next_rest() const {
+  if (awake_.empty()) return std::nullopt;
+  return awake_.begin()->first;
 }
 
 }  // namespace skiff::control

@@ -41,8 +41,9 @@ void Join::object_changed(const Object& before, const Object& after) {
   std::vector<std::string> has;
   if (before != nullptr) had = related_.has(*before);
   if (after != nullptr) has = related_.has(*after);
-  // Most changes are of a status: the same words, and only the object behind them is another.
-  if (had != has && before != nullptr) {
+  // Most changes are of a status.
+  if (before != nullptr && after != nullptr && had == has) return;
+  if (before != nullptr) {
     const Key key = key_of(*before);
     for (std::string& word : had) {
       const auto there = objects_.find({place(*before), std::move(word)});
@@ -53,7 +54,7 @@ void Join::object_changed(const Object& before, const Object& after) {
   }
   if (after == nullptr) return;
   const Key key = key_of(*after);
-  for (std::string& word : has) objects_[{place(*after), std::move(word)}][key] = after;
+  for (std::string& word : has) objects_[{place(*after), std::move(word)}].insert(key);
 }
 
 std::vector<Key> Join::roots_of(const json::value& object) const {
@@ -73,8 +74,8 @@ std::vector<Key> Join::roots_of(const json::value& object) const {
   return out;
 }
 
-std::vector<Object> Join::seen_by(const json::value& root) const {
-  std::vector<const std::map<Key, Object>*> lists;
+std::vector<Object> Join::seen_by(const json::value& root, const Get& get) const {
+  std::vector<const std::set<Key>*> lists;
   const std::string ns = place(root);
   for (std::string& word : related_.wants(root)) {
     const auto there = objects_.find({ns, std::move(word)});
@@ -84,9 +85,10 @@ std::vector<Object> Join::seen_by(const json::value& root) const {
   if (lists.empty()) return {};
   std::ranges::sort(lists, {}, [](const auto* list) { return list->size(); });
   std::vector<Object> out;
-  for (const auto& [key, object] : *lists.front()) {
+  for (const Key& key : *lists.front()) {
     const auto listed = [&](const auto* list) { return list->contains(key); };
-    if (std::ranges::all_of(lists, listed)) out.push_back(object);
+    if (!std::ranges::all_of(lists, listed)) continue;
+    if (Object object = get(key)) out.push_back(std::move(object));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 // services that may select it, and a service that is planned costs the few pods it may select.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -25,8 +26,10 @@ class Join {
 
   // The roots that look at the object. It need not be known here.
   std::vector<Key> roots_of(const json::value& object) const;
-  // What the root looks at, ordered by name.
-  std::vector<Object> seen_by(const json::value& root) const;
+  // What the root looks at, ordered by name. Only their keys are kept here; what `get` does not
+  // know is left out.
+  using Get = std::function<Object(const Key&)>;
+  std::vector<Object> seen_by(const json::value& root, const Get& get) const;
 
  private:
   using Word = std::pair<std::string, std::string>;  // namespace, word
@@ -38,7 +41,7 @@ class Join {
   // A root stands under one of its words only: the one that the fewest others stand under.
   std::map<Word, std::map<Key, std::vector<std::string>>> roots_ = {};
   std::map<Key, Word> place_of_ = {};
-  std::map<Word, std::map<Key, Object>> objects_ = {};
+  std::map<Word, std::set<Key>> objects_ = {};
 };
 
 }  // namespace skiff::control

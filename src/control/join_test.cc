@@ -34,6 +34,26 @@ json::value object(std::string_view ns, std::string_view name, json::array list)
 
 Object shared(json::value value) { return std::make_shared<const json::value>(std::move(value)); }
 
+// A join and the cache beside it.
+struct Desk {
+  explicit Desk(Related related) : join(std::move(related)) {}
+
+  void object_changed(const Object& before, const Object& after) {
+    join.object_changed(before, after);
+    if (before != nullptr) objects.erase(key_of(*before));
+    if (after != nullptr) objects[key_of(*after)] = after;
+  }
+  std::vector<Object> seen_by(const json::value& root) const {
+    return join.seen_by(root, [this](const Key& key) {
+      const auto it = objects.find(key);
+      return it == objects.end() ? nullptr : it->second;
+    });
+  }
+
+  Join join;
+  std::map<Key, Object> objects = {};
+};
+
 std::vector<std::string> names(const std::vector<Object>& objects) {
   std::vector<std::string> out;
   for (const Object& o : objects) out.push_back(key_of(*o).name);
@@ -43,55 +63,63 @@ std::vector<std::string> names(const std::vector<Object>& objects) {
 TEST(Join, what_has_no_namespace_is_seen_from_every_one) {
   Related nodes = by_words();
   nodes.resource = {.version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
-  Join join(nodes);
+  Desk desk(nodes);
   const Object node = shared(object("", "n", {"x"}));
-  join.object_changed(nullptr, node);
-  join.root_changed(nullptr, shared(object("a", "first", {"x"})));
-  join.root_changed(nullptr, shared(object("b", "second", {"x"})));
-  EXPECT_EQ(names(join.seen_by(object("b", "second", {"x"}))), std::vector<std::string>{"n"});
-  EXPECT_EQ(join.roots_of(*node).size(), 2U);
+  desk.object_changed(nullptr, node);
+  desk.join.root_changed(nullptr, shared(object("a", "first", {"x"})));
+  desk.join.root_changed(nullptr, shared(object("b", "second", {"x"})));
+  EXPECT_EQ(names(desk.seen_by(object("b", "second", {"x"}))), std::vector<std::string>{"n"});
+  EXPECT_EQ(desk.join.roots_of(*node).size(), 2U);
 }
 
 TEST(Join, a_root_sees_what_has_all_its_words_in_its_own_namespace) {
-  Join join(by_words());
-  join.object_changed(nullptr, shared(object("a", "both", {"x", "y"})));
-  join.object_changed(nullptr, shared(object("a", "half", {"x"})));
-  join.object_changed(nullptr, shared(object("b", "elsewhere", {"x", "y"})));
-  EXPECT_EQ(names(join.seen_by(object("a", "r", {"x", "y"}))), std::vector<std::string>{"both"});
-  EXPECT_EQ(names(join.seen_by(object("a", "r", {"x"}))),
+  Desk desk(by_words());
+  desk.object_changed(nullptr, shared(object("a", "both", {"x", "y"})));
+  desk.object_changed(nullptr, shared(object("a", "half", {"x"})));
+  desk.object_changed(nullptr, shared(object("b", "elsewhere", {"x", "y"})));
+  EXPECT_EQ(names(desk.seen_by(object("a", "r", {"x", "y"}))), std::vector<std::string>{"both"});
+  EXPECT_EQ(names(desk.seen_by(object("a", "r", {"x"}))),
             (std::vector<std::string>{"both", "half"}));
 }
 
 TEST(Join, shows_the_newest_state_of_what_has_the_same_words_as_before) {
-  Join join(by_words());
+  Desk desk(by_words());
   const Object first = shared(object("a", "p", {"x", "y"}));
   const Object second = shared(object("a", "p", {"x", "y"}));
   const Object third = shared(object("a", "p", {"y", "z"}));
   const json::value root = object("a", "r", {"y"});
-  join.object_changed(nullptr, first);
-  join.object_changed(first, second);
-  EXPECT_EQ(join.seen_by(root), std::vector<Object>{second});
-  join.object_changed(second, third);
-  EXPECT_EQ(join.seen_by(root), std::vector<Object>{third});
-  EXPECT_TRUE(join.seen_by(object("a", "r", {"x"})).empty());
-  join.object_changed(third, nullptr);
-  EXPECT_TRUE(join.seen_by(root).empty());
+  desk.object_changed(nullptr, first);
+  desk.object_changed(first, second);
+  EXPECT_EQ(desk.seen_by(root), std::vector<Object>{second});
+  desk.object_changed(second, third);
+  EXPECT_EQ(desk.seen_by(root), std::vector<Object>{third});
+  EXPECT_TRUE(desk.seen_by(object("a", "r", {"x"})).empty());
+  desk.object_changed(third, nullptr);
+  EXPECT_TRUE(desk.seen_by(root).empty());
+}
+
+TEST(Join, leaves_out_what_is_not_known_any_more) {
+  Desk desk(by_words());
+  desk.object_changed(nullptr, shared(object("a", "p", {"x"})));
+  desk.object_changed(nullptr, shared(object("a", "q", {"x"})));
+  desk.objects.erase({.ns = "a", .name = "p"});
+  EXPECT_EQ(names(desk.seen_by(object("a", "r", {"x"}))), std::vector<std::string>{"q"});
 }
 
 TEST(Join, a_root_without_words_sees_nothing_and_is_told_of_nothing) {
-  Join join(by_words());
+  Desk desk(by_words());
   const Object root = shared(object("a", "r", {}));
-  join.root_changed(nullptr, root);
-  join.object_changed(nullptr, shared(object("a", "o", {"x"})));
-  EXPECT_TRUE(join.seen_by(*root).empty());
-  EXPECT_TRUE(join.roots_of(object("a", "o", {"x"})).empty());
+  desk.join.root_changed(nullptr, root);
+  desk.object_changed(nullptr, shared(object("a", "o", {"x"})));
+  EXPECT_TRUE(desk.seen_by(*root).empty());
+  EXPECT_TRUE(desk.join.roots_of(object("a", "o", {"x"})).empty());
 }
 
 // Random changes; after each one the indexes must agree with a plain look at everything.
 TEST(Join, agrees_with_looking_at_everything) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Random random(seed);
-    Join join(by_words());
+    Desk desk(by_words());
     std::map<Key, Object> roots, objects;
     const auto some = [&] {
       json::array out;
@@ -107,7 +135,7 @@ TEST(Join, agrees_with_looking_at_everything) {
                     .name = fmt::format("{}", random.below(6))};
       const Object before = side.contains(key) ? side[key] : nullptr;
       const Object after = random.chance(25) ? nullptr : shared(object(key.ns, key.name, some()));
-      root ? join.root_changed(before, after) : join.object_changed(before, after);
+      root ? desk.join.root_changed(before, after) : desk.object_changed(before, after);
       side[key] = after;
       std::erase_if(side, [](const auto& entry) { return entry.second == nullptr; });
 
@@ -120,10 +148,10 @@ TEST(Join, agrees_with_looking_at_everything) {
             expected.emplace(r, o);
           }
         }
-        for (const Object& o : join.seen_by(*wants)) seen.emplace(r, key_of(*o));
+        for (const Object& o : desk.seen_by(*wants)) seen.emplace(r, key_of(*o));
       }
       for (const auto& [o, has] : objects) {
-        for (const Key& r : join.roots_of(*has)) told.emplace(r, o);
+        for (const Key& r : desk.join.roots_of(*has)) told.emplace(r, o);
       }
       ASSERT_EQ(seen, expected) << "seed " << seed << ", change " << i;
       ASSERT_EQ(told, expected) << "seed " << seed << ", change " << i;

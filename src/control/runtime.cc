@@ -87,8 +87,8 @@ void Runtime::subscribe(const api::Resource& resource, Subscriber subscriber) {
     feed.cache = std::make_unique<Cache>(client_, resource, options_.wake);
   } else {
     // A second subscriber must hear of what the first already knows.
-    for (const auto& [key, object] : feed.cache->objects()) {
-      deliver(subscriber, {.after = object});
+    for (const Key& key : feed.cache->keys()) {
+      deliver(subscriber, {.after = feed.cache->get(key)});
     }
   }
   feed.subscribers.push_back(subscriber);
@@ -138,6 +138,7 @@ Duration Runtime::pump() {
   cost_.batches = lap();
   const bool untold = events_.write_some();
   cost_.events = lap();
+  for (auto& [name, feed] : feeds_) feed.cache->let_rest(at);
   if (options_.turned) options_.turned(cost_);
   const bool more =
       std::ranges::any_of(feeds_, [](const auto& entry) { return entry.second.cache->more(); });
@@ -147,7 +148,7 @@ Duration Runtime::pump() {
 void Runtime::poll_feeds() {
   for (auto& [name, feed] : feeds_) {
     if (feed.retry_at > clock_.elapsed()) continue;
-    auto changes = feed.cache->poll();
+    auto changes = feed.cache->poll(clock_.elapsed());
     if (!changes) {
       feed.retry_at = clock_.elapsed() + backoff(feed.failures++, kFeedBackoffMax);
       options_.log(fmt::format("cannot observe {}: {}", name, changes.error().message));
@@ -332,7 +333,12 @@ std::optional<Observed> Runtime::observe(const Member& member, const Key& key) c
     observed.owned.push_back(children.owned_by(api::uid(*observed.root),
                                                member.keyed->root.namespaced ? &key.ns : nullptr));
   }
-  for (const Join& join : member.joins) observed.seen.push_back(join.seen_by(*observed.root));
+  for (std::size_t i = 0; i < member.joins.size(); ++i) {
+    const std::size_t which = member.keyed->owned.size() + 1 + i;
+    const Cache& others = *feeds_.at(member.resources[which]).cache;
+    observed.seen.push_back(member.joins[i].seen_by(
+        *observed.root, [&](const Key& other) { return others.get(other); }));
+  }
   return observed;
 }
 
@@ -557,6 +563,7 @@ Duration Runtime::until_next() const {
   }
   for (const auto& [name, feed] : feeds_) {
     if (feed.failures > 0) next = std::min(next, feed.retry_at);
+    next = std::min(next, feed.cache->next_rest().value_or(Duration::max()));
   }
   return std::max(Duration{0}, next - now);
 }

@@ -58,6 +58,18 @@ api::Resource leases_resource() {
   return {.group = "coordination.k8s.io", .version = "v1", .plural = "leases", .kind = "Lease"};
 }
 
+// Of a pod that has ended nobody asks more than that it is there: it has no name in the DNS.
+Object without_the_past(const Object& pod) {
+  if (!finished(*pod)) return pod;
+  json::object metadata;
+  for (const std::string_view field : {"namespace", "name", "uid", "resourceVersion"}) {
+    if (const json::value* there = json::find(*pod, {"metadata", field})) metadata[field] = *there;
+  }
+  return std::make_shared<const json::value>(
+      json::object{{"metadata", std::move(metadata)},
+                   {"status", {{"phase", json::get_string(*pod, {"status", "phase"})}}}});
+}
+
 }  // namespace
 
 Agent::Agent(client::Client& client, Runtime& runtime, const env::Clock& clock,
@@ -99,6 +111,7 @@ Agent::Impl::Impl(client::Client& client, Runtime& runtime, const env::Clock& cl
       tokens_(options_.tokens, clock),
       gpus_(options_.gpus),
       records_(std::make_shared<const DnsRecords>()) {
+  pods_mirror_.keep_only(without_the_past);
   node_ = {.name = options_.node_name,
            .address = options_.node_address,
            .version = options_.version,

@@ -23,7 +23,7 @@ void Mirror::apply(const client::Event& event) {
   if (event.type == client::EventType::kDeleted) {
     objects_.erase(key_of(*event.object));
   } else {
-    objects_[key_of(*event.object)] = event.object;
+    objects_[key_of(*event.object)] = extract_(event.object);
   }
 }
 
@@ -59,6 +59,7 @@ Result<std::vector<client::Event>> Mirror::relist() {
     if (known && api::resource_version(*old->second) == api::resource_version(*object)) continue;
     events.push_back({known ? client::EventType::kModified : client::EventType::kAdded, object});
   }
+  for (auto& [key, object] : fresh) object = extract_(object);
   objects_ = std::move(fresh);
   revision_ = list.revision;
   listed_ = true;

@@ -20,6 +20,10 @@ class Mirror {
   // `ready` is called from any thread when poll() may have something; it must only post.
   Mirror(client::Client& client, api::Resource resource, std::function<void()> ready,
          Keep keep = Keep::kObjects);
+  // Where set: what is kept of an object, with its names, uid and resourceVersion. Events have it
+  // whole, but a removal that only a list shows.
+  using Extract = std::function<Object(const Object&)>;
+  void keep_only(Extract extract) { extract_ = std::move(extract); }
 
   // What changed since the last call. Lists (again) where it must: at first, when history is gone,
   // after an error. A list's differences come as events, an object made anew under an old name as
@@ -41,6 +45,7 @@ class Mirror {
   const api::Resource resource_;
   const std::function<void()> ready_;
   const Keep keep_;
+  Extract extract_ = [](const Object& object) { return object; };
   std::unique_ptr<client::Watch> watch_ = {};
   bool listed_ = false;
   bool gap_ = false;

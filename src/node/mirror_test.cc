@@ -55,6 +55,28 @@ TEST_F(MirrorTest, KeepsObjectsAndTellsTheDifferencesAfterAGap) {
   EXPECT_FALSE(mirror.take_gap());
 }
 
+TEST_F(MirrorTest, KeepsOfAnObjectWhatItIsToldToAndTellsAllOfIt) {
+  create("a");
+  Mirror mirror(client_, kMaps, [] {});
+  mirror.keep_only([](const Object& object) {
+    json::value out = *object;
+    out.as_object().erase("data");
+    return std::make_shared<const json::value>(std::move(out));
+  });
+  EXPECT_EQ(names(mirror), Names{"a"});
+  client::Write write{.resource = kMaps, .ns = "default"};
+  write.body =
+      json::object{{"metadata", {{"name", "b"}, {"namespace", "default"}}}, {"data", {{"k", "v"}}}};
+  ASSERT_TRUE(client_.write(write));
+  const auto events = mirror.poll();
+  ASSERT_TRUE(events);
+  EXPECT_EQ(json::get_string(*events->at(0).object, {"data", "k"}), "v");
+  EXPECT_EQ(json::find(*mirror.objects().at({"default", "b"}), {"data"}), nullptr);
+  client_.forget_history();
+  EXPECT_EQ(names(mirror), Names()) << "what is kept of them is enough to see that";
+  EXPECT_EQ(json::find(*mirror.objects().at({"default", "b"}), {"data"}), nullptr);
+}
+
 TEST_F(MirrorTest, OneThatKeepsNothingTellsWhatChangesFromItsBeginningOn) {
   create("old");
   Mirror mirror(client_, kMaps, [] {}, Mirror::Keep::kNothing);

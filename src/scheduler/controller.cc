@@ -108,14 +108,14 @@ void say_why_all(const std::vector<Waiting>& all, Time now, control::GlobalPlan&
 }
 
 // Changes nothing, and fails where the member is no longer as it was seen.
-client::Write still_there(const json::value& member) {
+client::Write still_there(const Member& member) {
   return {.verb = client::Verb::kMergePatch,
           .resource = kPods,
-          .ns = std::string(api::ns(member)),
-          .name = std::string(api::name(member)),
+          .ns = member.key.ns,
+          .name = member.key.name,
           .body = json::object{},
-          .uid = std::string(api::uid(member)),
-          .resource_version = std::string(api::resource_version(member))};
+          .uid = member.uid,
+          .resource_version = member.resource_version};
 }
 
 // What a scheduler may do that sees the world late is decided here, by preconditions:
@@ -130,7 +130,7 @@ client::Write still_there(const json::value& member) {
 // what it does not know yet can only have made room.
 control::Batch bind(const Placement& gang) {
   control::Batch batch;
-  for (const Object& member : gang.counted) batch.writes.push_back(still_there(*member));
+  for (const MemberPtr& member : gang.counted) batch.writes.push_back(still_there(*member));
   for (const auto& [pod, node] : gang.bindings) {
     client::Write write{.verb = client::Verb::kCreate,
                         .resource = kPods,

@@ -31,7 +31,7 @@ struct Placement {
   std::vector<Binding> bindings = {};
   // Members placed earlier without which the gang would be short of its minimum: the bindings are
   // right only while these are as they were seen.
-  std::vector<Object> counted = {};
+  std::vector<MemberPtr> counted = {};
 };
 
 // A claim whose volume is to be made for this node, before its pod can be bound to it.

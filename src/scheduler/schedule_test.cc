@@ -245,7 +245,7 @@ TEST_F(ScheduleTest, a_member_that_comes_back_joins_the_ones_that_run) {
   EXPECT_EQ(placed(), "a-1>n1 ");
   const auto gangs = schedule(books.snapshot(), now).gangs;
   ASSERT_EQ(gangs[0].counted.size(), 1u);
-  EXPECT_EQ(api::name(*gangs[0].counted[0]), "a-0");
+  EXPECT_EQ(gangs[0].counted[0]->key.name, "a-0");
 }
 
 TEST_F(ScheduleTest, members_that_failed_count_no_more_and_those_that_succeeded_do) {

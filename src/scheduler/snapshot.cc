@@ -176,7 +176,12 @@ void Books::pod_changed(const Object& before, const Object& after) {
     // So has one that failed; one that succeeded has done its part.
     const bool failed = json::get_string(pod, {"status", "phase"}) == "Failed";
     if (!api::deleting(pod) && !failed) held.gang = gang_of(pod);
-    if (!held.gang.empty()) held.member = after;
+    if (!held.gang.empty()) {
+      held.member = std::make_shared<const Member>(
+          Member{.key = key,
+                 .uid = std::string(api::uid(pod)),
+                 .resource_version = std::string(api::resource_version(pod))});
+    }
     if (held.node.empty() && held.gang.empty()) return;
     hold(key, held, 1);
     held_.emplace(key, std::move(held));

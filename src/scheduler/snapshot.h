@@ -46,6 +46,15 @@ struct Pod {
 };
 using PodPtr = std::shared_ptr<const Pod>;
 
+// A pod of a gang that has a node, as it was when last seen. No more of it, since one that has
+// succeeded counts for as long as it is kept.
+struct Member {
+  control::Key key = {};
+  std::string uid = {};
+  std::string resource_version = {};
+};
+using MemberPtr = std::shared_ptr<const Member>;
+
 struct Node {
   std::string name = {};
   Object object = {};
@@ -63,8 +72,7 @@ struct Snapshot {
   // Of that, by pods that do not end by themselves.
   std::map<std::string, Amounts> lasting = {};
   std::map<control::Key, PodPtr> pending = {};
-  // By gang: members that have a node, as they were when last seen.
-  std::map<std::string, std::map<control::Key, Object>> placed = {};
+  std::map<std::string, std::map<control::Key, MemberPtr>> placed = {};  // by gang
   std::map<control::Key, Object> claims = {};
   std::map<control::Key, std::size_t> claim_users = {};  // pods that run with a claim
   std::map<std::string, Object> volumes = {};
@@ -88,7 +96,7 @@ class Books {
     bool lasting = false;
     std::vector<control::Key> claims = {};
     std::string gang = {};
-    Object member = {};  // of that gang
+    MemberPtr member = {};  // of that gang
   };
   std::size_t number(std::string_view resource);
   Requests requests_of(const json::value& pod);

@@ -20,14 +20,27 @@ Result<const apiserver::ServedKind*> served(const apiserver::KindTable& kinds,
               fmt::format("{} in {} is not served", resource.key(), resource.api_version()));
 }
 
-Object shown(const apiserver::ServedKind& kind, const store::Entry& entry) {
+Object shown(const std::string& wanted, const store::Entry& entry) {
   Object stored = entry.value();
-  const std::string wanted = kind.resource().api_version();
   if (api::api_version(*stored) == wanted) return stored;
   json::value object = *stored;
   object.as_object()["apiVersion"] = wanted;
   return std::make_shared<const json::value>(std::move(object));
 }
+
+// The store has the bytes anyway.
+class LocalSource final : public Source {
+ public:
+  // `version` instead of the kind, whose table would be kept after it has been replaced.
+  LocalSource(std::shared_ptr<const std::string> version, store::EntryPtr entry)
+      : version_(std::move(version)), entry_(std::move(entry)) {}
+
+  Object value() const override { return shown(*version_, *entry_); }
+
+ private:
+  const std::shared_ptr<const std::string> version_;
+  const store::EntryPtr entry_;
+};
 
 EventType type_of(store::EventType type) {
   switch (type) {
@@ -66,12 +79,11 @@ void shorten(std::vector<Result<json::value>>& answers) {
 
 class LocalWatch final : public Watch {
  public:
-  LocalWatch(store::Store& store, std::shared_ptr<const apiserver::KindTable> kinds,
-             const apiserver::ServedKind& kind, std::uint64_t after, std::function<void()> ready)
+  LocalWatch(store::Store& store, const api::Resource& resource, std::uint64_t after,
+             std::function<void()> ready)
       : store_(store),
-        kinds_(std::move(kinds)),
-        kind_(kind),
-        resource_(kind.resource().key()),
+        resource_(resource.key()),
+        version_(std::make_shared<const std::string>(resource.api_version())),
         at_(after),
         subscription_(store.subscribe(resource_, store::Horizon::kCommitted, std::move(ready))) {}
 
@@ -82,16 +94,17 @@ class LocalWatch final : public Watch {
     out.reserve(events.size());
     for (const store::Event& event : events) {
       at_ = event.entry->revision();
-      out.push_back({.type = type_of(event.type), .object = shown(kind_, *event.entry)});
+      out.push_back({.type = type_of(event.type),
+                     .object = shown(*version_, *event.entry),
+                     .source = std::make_shared<const LocalSource>(version_, event.entry)});
     }
     return out;
   }
 
  private:
   store::Store& store_;
-  const std::shared_ptr<const apiserver::KindTable> kinds_;  // keeps kind_ alive
-  const apiserver::ServedKind& kind_;
   const std::string resource_;
+  const std::shared_ptr<const std::string> version_;
   store::Revision at_;
   std::unique_ptr<store::Subscription> subscription_;
 };
@@ -111,7 +124,7 @@ Result<json::value> LocalClient::get(const api::Resource& resource, std::string_
   const store::EntryPtr entry =
       store_.get({.resource = resource.key(), .ns = std::string(ns), .name = std::string(name)});
   if (!entry) return std::unexpected(apiserver::not_found(resource, name));
-  return *shown(*kind, *entry);
+  return *shown(kind->resource().api_version(), *entry);
 }
 
 Result<List> LocalClient::list(const api::Resource& resource, std::string_view ns,
@@ -123,8 +136,12 @@ Result<List> LocalClient::list(const api::Resource& resource, std::string_view n
   const store::Listing listing = store_.list(resource.key(), ns);
   List out{.revision = listing.revision};
   out.items.reserve(listing.entries.size());
+  out.sources.reserve(listing.entries.size());
+  const auto version = std::make_shared<const std::string>(kind->resource().api_version());
   for (const store::EntryPtr& entry : listing.entries) {
-    if (selection.matches(*entry)) out.items.push_back(shown(*kind, *entry));
+    if (!selection.matches(*entry)) continue;
+    out.items.push_back(shown(*version, *entry));
+    out.sources.push_back(std::make_shared<const LocalSource>(version, entry));
   }
   return out;
 }
@@ -158,9 +175,9 @@ void LocalClient::submit(std::vector<Write> writes, Done done) {
 Result<std::unique_ptr<Watch>> LocalClient::watch(const api::Resource& resource,
                                                   std::uint64_t after_revision,
                                                   std::function<void()> ready) {
-  auto kinds = server_.kinds();
+  const auto kinds = server_.kinds();
   SKIFF_ASSIGN(const apiserver::ServedKind* kind, served(*kinds, resource));
-  return std::make_unique<LocalWatch>(store_, kinds, *kind, after_revision, std::move(ready));
+  return std::make_unique<LocalWatch>(store_, kind->resource(), after_revision, std::move(ready));
 }
 
 void LocalClient::when_safe(std::function<void()> fn) {

@@ -159,6 +159,32 @@ TEST(LocalClient, SeesEventsBeforeTheyAreOnDisk) {
   EXPECT_GT(ready, 0);
 }
 
+TEST(LocalClient, GivesAgainWhatItGave) {
+  apiserver::World world;
+  LocalClient client(*world.server, [](auto fn) { fn(); });
+  ASSERT_TRUE(client.write(create("a")));
+  const auto list = client.list(kMaps, "", {.field_selector = "metadata.name=a"});
+  ASSERT_TRUE(list);
+  ASSERT_EQ(list->sources.size(), 1u);
+  const auto watch = client.watch(kMaps, list->revision, [] {});
+  ASSERT_TRUE(watch);
+  ASSERT_TRUE(client.write(create("b")));
+  const auto events = (*watch)->poll();
+  ASSERT_TRUE(events);
+  ASSERT_EQ(events->size(), 1u);
+  const json::value a = *list->items[0];
+  const json::value b = *(*events)[0].object;
+  for (const std::string_view name : {"a", "b"}) {
+    ASSERT_TRUE(client.write({.verb = Verb::kDelete,
+                              .resource = kMaps,
+                              .ns = "default",
+                              .name = std::string(name),
+                              .body = json::object{}}));
+  }
+  EXPECT_EQ(*list->sources[0]->value(), a);
+  EXPECT_EQ(*(*events)[0].source->value(), b) << "as it was, though it is gone";
+}
+
 TEST(LocalClient, IsSafeWhenTheDiskHasIt) {
   apiserver::World world;
   std::deque<std::function<void()>> queue;

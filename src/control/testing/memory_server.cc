@@ -51,6 +51,23 @@ bool removed_at_once(const client::Write& write, const json::value& object) {
          phase == "Failed" || json::get_string(object, {"spec", "nodeName"}).empty();
 }
 
+Object copy_of(const Object& object) { return std::make_shared<const json::value>(*object); }
+
+class MemorySource final : public client::Source {
+ public:
+  MemorySource(Object object, std::shared_ptr<std::size_t> count)
+      : object_(std::move(object)), count_(std::move(count)) {}
+
+  Object value() const override {
+    ++*count_;
+    return copy_of(object_);
+  }
+
+ private:
+  const Object object_;
+  const std::shared_ptr<std::size_t> count_;
+};
+
 }  // namespace
 
 // Reads the server's log from its own position.
@@ -69,7 +86,11 @@ class MemoryWatch : public client::Watch {
     if (after_ < server_.oldest_) return fail(Code::kExpired, "history is gone");
     std::vector<client::Event> out;
     for (; next_ < server_.log_.size(); ++next_) {
-      if (server_.log_[next_].resource == resource_) out.push_back(server_.log_[next_].event);
+      if (server_.log_[next_].resource != resource_) continue;
+      client::Event& event = out.emplace_back(server_.log_[next_].event);
+      if (!server_.gives_sources) continue;
+      event.source = std::make_shared<const MemorySource>(event.object, server_.read_again_);
+      event.object = copy_of(event.object);
     }
     after_ = server_.revision_;
     return out;
@@ -100,7 +121,11 @@ Result<client::List> MemoryServer::list(const api::Resource& resource, std::stri
                                         const client::ListOptions&) {
   client::List out{.revision = revision_};
   for (const auto& [key, object] : tables_[resource.key()]) {
-    if (ns.empty() || key.ns == ns) out.items.push_back(object);
+    if (!ns.empty() && key.ns != ns) continue;
+    out.items.push_back(gives_sources ? copy_of(object) : object);
+    if (gives_sources) {
+      out.sources.push_back(std::make_shared<const MemorySource>(object, read_again_));
+    }
   }
   return out;
 }

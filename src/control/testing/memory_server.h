@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,11 +38,14 @@ class MemoryServer : public client::Client {
 
   // As a remote server: a submit stops at its first failure and keeps what came before.
   bool transactional = true;
+  // As the embedded one: what was read can be had again (client/source.h).
+  bool gives_sources = false;
   // Asked before every write; an error refuses it. Counts and refuses for tests.
   std::function<std::optional<Error>(const client::Write&)> refuse = {};
 
   std::uint64_t revision() const { return revision_; }
   std::uint64_t writes() const { return writes_; }  // that succeeded
+  std::size_t read_again() const { return *read_again_; }
   // History before now is forgotten: watches that need it are told to list again.
   void forget_history() { oldest_ = revision_; }
 
@@ -80,6 +84,7 @@ class MemoryServer : public client::Client {
   std::vector<Logged> log_ = {};
   std::map<std::uint64_t, std::function<void()>> ready_ = {};
   std::uint64_t next_watch_ = 0;
+  std::shared_ptr<std::size_t> read_again_ = std::make_shared<std::size_t>(0);
 };
 
 }  // namespace skiff::control::testing

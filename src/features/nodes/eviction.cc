@@ -10,11 +10,6 @@
 namespace skiff::nodes {
 namespace {
 
-bool over(const json::value& pod) {
-  const std::string_view phase = json::get_string(pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed";
-}
-
 // A pod from before the server gave every pod its tolerations of a lost node has them all the same.
 constexpr Duration kUsual = std::chrono::seconds(300);
 
@@ -105,7 +100,7 @@ void evict(const World& world, Time now, control::GlobalPlan& plan) {
     const auto pods = world.pods.find(name);
     if (pods == world.pods.end()) continue;
     for (const auto& [key, pod] : pods->second) {
-      if (over(*pod) || api::deleting(*pod)) continue;
+      if (api::deleting(*pod)) continue;
       const auto limit = deadline(world, *node, *pod, now);
       if (limit && *limit <= now) {
         plan.batches.push_back(eviction(pod, now));

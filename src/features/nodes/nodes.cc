@@ -26,14 +26,19 @@ client::Write patch(const api::Resource& resource, const json::value& object, js
 }
 
 client::Write removal(const json::value& pod, bool at_once) {
+  return removal({std::string(api::ns(pod)), std::string(api::name(pod))},
+                 std::string(api::uid(pod)), at_once);
+}
+
+client::Write removal(const PodName& pod, const std::string& uid, bool at_once) {
   json::object options{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
   if (at_once) options["gracePeriodSeconds"] = 0;
   return {.verb = client::Verb::kDelete,
           .resource = pod_resource(),
-          .ns = std::string(api::ns(pod)),
-          .name = std::string(api::name(pod)),
+          .ns = pod.first,
+          .name = pod.second,
           .body = std::move(options),
-          .uid = std::string(api::uid(pod))};
+          .uid = uid};
 }
 
 json::array with_condition(const json::value& object, json::object condition, Time now) {

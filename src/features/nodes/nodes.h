@@ -27,6 +27,7 @@ void again_in(control::GlobalPlan& plan, Duration wait);
 client::Write patch(const api::Resource& resource, const json::value& object, json::value body,
                     std::string_view subresource = {});
 client::Write removal(const json::value& pod, bool at_once);
+client::Write removal(const PodName& pod, const std::string& uid, bool at_once);
 // The conditions of an object with one of them set; it is new since `now` where its status changes.
 json::array with_condition(const json::value& object, json::object condition, Time now);
 

@@ -338,19 +338,21 @@ TEST_F(Nodes, that_are_gone_to_the_last_leave_no_pods_behind) {
 }
 
 TEST(EndedPods, beyond_so_many_go_the_oldest_first) {
-  World world;
+  Books books;
   for (std::size_t i = 0; i < kEndedPods + 2; ++i) {
     const std::string name = fmt::format("p{:05}", i);
-    auto pod = std::make_shared<const json::value>(json::value{
+    const Object pod = std::make_shared<const json::value>(json::value{
         {"metadata",
          {{"name", json::string(name)},
           {"namespace", "team"},
           {"creationTimestamp", i == 7 ? "2026-11-15T11:00:00Z" : "2026-11-15T12:00:00Z"}}},
+        {"spec", {{"nodeName", "n"}}},
         {"status",
          {{"phase", i == 9 ? "Failed" : "Succeeded"}, {"reason", i == 9 ? "Evicted" : ""}}}});
-    world.pods["n"][{"team", name}] = pod;
-    world.ended.insert({"team", name});
+    books.changed(2, {}, pod);
+    EXPECT_EQ(pod.use_count(), 1) << "of thousands that are kept only the least is";
   }
+  const World& world = books.look(Time{});
   control::GlobalPlan plan;
   collect_pods(world, Time{}, plan);
   ASSERT_EQ(plan.batches.size(), 2U);

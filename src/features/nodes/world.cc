@@ -17,6 +17,22 @@ bool ended(const json::value& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
+Ended ended_pod(const json::value& pod) {
+  return {
+      .uid = std::string(api::uid(pod)),
+      .created = api::created_at(pod),
+      .evicted = json::get_string(pod, {"status", "phase"}) == "Failed" &&
+                 json::get_string(pod, {"status", "reason"}) == "Evicted",
+      .leaving = api::deleting(pod) && json::get_array(pod, {"metadata", "finalizers"}).empty()};
+}
+
+void remove(auto& by_node, std::string_view node, const PodName& name) {
+  const auto there = by_node.find(node);
+  if (there == by_node.end()) return;
+  there->second.erase(name);
+  if (there->second.empty()) by_node.erase(there);
+}
+
 // Dates what is new, keeps the date of what is not, forgets the rest.
 void date(std::map<std::string, Time, std::less<>>& dates, const std::set<std::string>& there,
           Time now) {
@@ -64,16 +80,17 @@ void Books::changed(std::size_t which, const Object& before, const Object& after
 
 void Books::pod_changed(const Object& before, const Object& after) {
   if (before != nullptr) {
-    const auto there = world_.pods.find(json::get_string(*before, {"spec", "nodeName"}));
-    if (there != world_.pods.end()) {
-      there->second.erase(name_of(*before));
-      if (there->second.empty()) world_.pods.erase(there);
-    }
-    world_.ended.erase(name_of(*before));
+    const std::string_view node = json::get_string(*before, {"spec", "nodeName"});
+    remove(world_.pods, node, name_of(*before));
+    remove(world_.ended, node, name_of(*before));
   }
   if (after == nullptr) return;
-  world_.pods[std::string(json::get_string(*after, {"spec", "nodeName"}))][name_of(*after)] = after;
-  if (ended(*after)) world_.ended.insert(name_of(*after));
+  const std::string node(json::get_string(*after, {"spec", "nodeName"}));
+  if (ended(*after)) {
+    world_.ended[node][name_of(*after)] = ended_pod(*after);
+  } else {
+    world_.pods[node][name_of(*after)] = after;
+  }
 }
 
 void Books::date_heartbeats(Time now, bool slept) {
@@ -105,9 +122,13 @@ const World& Books::look(Time now) {
   }
   date_heartbeats(now, slept);
   std::set<std::string> missing;
-  for (const auto& [node, pods] : world_.pods) {
-    if (!node.empty() && !world_.nodes.contains(node)) missing.insert(node);
-  }
+  const auto look_for = [&](const auto& by_node) {
+    for (const auto& [node, pods] : by_node) {
+      if (!node.empty() && !world_.nodes.contains(node)) missing.insert(node);
+    }
+  };
+  look_for(world_.pods);
+  look_for(world_.ended);
   date(world_.missing, missing, now);
   std::set<std::string> taints;
   for (const auto& [name, node] : world_.nodes) {

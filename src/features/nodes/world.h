@@ -20,12 +20,21 @@ const api::Resource& pod_resource();
 
 using PodName = std::pair<std::string, std::string>;  // namespace, name
 using Pods = std::map<PodName, Object>;
+// All that matters of a pod that has ended: thousands of them are kept.
+struct Ended {
+  std::string uid = {};
+  std::optional<Time> created = {};
+  bool evicted = false;
+  bool leaving = false;  // deleted, and nobody wants to do anything before it goes
+};
+using EndedPods = std::map<PodName, Ended>;
 
 struct World {
   Time awake = {};  // since when this process looks on without a standstill
   std::map<std::string, Object, std::less<>> nodes = {};
-  std::map<std::string, Pods, std::less<>> pods = {};  // by node; under "" those without one
-  std::set<PodName> ended = {};
+  // By node; under "" those without one.
+  std::map<std::string, Pods, std::less<>> pods = {};
+  std::map<std::string, EndedPods, std::less<>> ended = {};
   // By node: since when it is silent, that is when its lease or its status was last seen to change.
   std::map<std::string, Time, std::less<>> heard = {};
   // By name of a node that pods are bound to: since when it is missing.
