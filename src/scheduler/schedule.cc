@@ -126,6 +126,19 @@ std::optional<Duration> held_for(Duration age) {
   return kPatience + kHold - past;
 }
 
+// A place in the order in which nodes are taken: the fullest first, of equals the one with fewer
+// pods, so that pods that ask for nothing spread.
+struct Rank {
+  double fullness = 0;
+  std::int64_t pods_free = 0;
+  std::size_t slot = 0;
+
+  bool operator<(const Rank& other) const {
+    return std::tuple(-fullness, -pods_free, slot) <
+           std::tuple(-other.fullness, -other.pods_free, other.slot);
+  }
+};
+
 class Round {
  public:
   Round(const Snapshot& snapshot, Time now)
@@ -150,10 +163,10 @@ class Round {
     if (failed != failed_.end()) return wait(pod, failed->second);
     const ClaimsView claims = view(*pod);
     if (claims.blocked) return wait(pod, blocked(claims));
-    Slot* slot = best(slots_, *pod, claims);
+    Slot* slot = best(*pod, claims);
     if (claims.coming) {
       // Its volume is being made; nobody behind it takes its place meanwhile.
-      if (slot != nullptr) take(*pod, *slot, 1);
+      if (slot != nullptr) occupy(*pod, *slot, 1);
       return;
     }
     if (slot == nullptr) {
@@ -162,7 +175,7 @@ class Round {
       wait(pod, std::move(why));
       return hold_room(unit, 1);
     }
-    take(*pod, *slot, 1);
+    occupy(*pod, *slot, 1);
     exclusive_.insert(claims.exclusive.begin(), claims.exclusive.end());
     if (!claims.unplaced.empty()) return select(claims, *slot);
     decisions_.gangs.push_back({.bindings = {{.pod = pod, .node = slot->node->name}}});
@@ -192,14 +205,14 @@ class Round {
       const ClaimsView claims = view(*pod);
       if (claims.blocked) return drop(tried, held, unit, blocked(claims));
       selecting = selecting || claims.coming || !claims.unplaced.empty();
-      Slot* slot = best(slots_, *pod, claims);
+      Slot* slot = best(*pod, claims);
       if (slot == nullptr) {
         left.push_back({.pod = pod, .message = explain(*pod, claims)});
         // Enough to know: the gang cannot be whole any more.
         if (unit.pods.size() - left.size() < needed) break;
         continue;
       }
-      take(*pod, *slot, 1);
+      occupy(*pod, *slot, 1);
       for (const control::Key& claim : claims.exclusive) {
         if (exclusive_.insert(claim).second) held.push_back(claim);
       }
@@ -238,7 +251,7 @@ class Round {
   void drop(const std::vector<std::pair<PodPtr, Slot*>>& tried,
             const std::vector<control::Key>& held, const Unit& unit, const std::string& why) {
     for (const control::Key& claim : held) exclusive_.erase(claim);
-    for (const auto& [pod, slot] : tried) take(*pod, *slot, -1);
+    for (const auto& [pod, slot] : tried) occupy(*pod, *slot, -1);
     wait_all(unit, why);
   }
 
@@ -266,6 +279,7 @@ class Round {
       ++fit;
     }
     if (fit < needed) return;  // it waits for more than what ends by itself
+    ranked_for_ = nullptr;
     for (const std::size_t i : chosen) leave(slots_[i], calm[i]);
     held_by_ = unit.pods.front()->key.name;
     decisions_.look_again_after = hold;
@@ -324,20 +338,38 @@ class Round {
     return fmt::format("0/{} nodes are available: {}", slots_.size(), *claims.blocked);
   }
 
-  static Slot* best(std::vector<Slot>& slots, const Pod& pod, const ClaimsView& claims) {
-    Slot* found = nullptr;
-    double score = -1;
-    for (Slot& slot : slots) {
-      if (lacking(pod, slot.free) || obstacle(pod, *slot.node)) continue;
-      if (volume_obstacle(claims, *slot.node)) continue;
-      const double mine = fullness(pod, slot);
-      // Equally full: the one with fewer pods, so that pods that ask for nothing spread.
-      const bool emptier = found != nullptr && slot.free[kPodCount] > found->free[kPodCount];
-      if (mine < score || (mine == score && !emptier)) continue;
-      found = &slot;
-      score = mine;
+  Slot* best(const Pod& pod, const ClaimsView& claims) {
+    if (ranked_for_ == nullptr || ranked_for_->signature != pod.signature) rank(pod, claims);
+    return ranks_.empty() ? nullptr : &slots_[ranks_.begin()->slot];
+  }
+
+  // Ten thousand pods of a gang are alike: all nodes are looked at for the first of them, and to
+  // place one changes the rank of one node.
+  void rank(const Pod& pod, const ClaimsView& claims) {
+    ranked_for_ = &pod;
+    ranks_.clear();
+    suits_.assign(slots_.size(), false);
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      // What it lacks it may be given back; what is in its way stays there for this round.
+      suits_[i] = !obstacle(pod, *slots_[i].node) && !volume_obstacle(claims, *slots_[i].node);
+      enter(i);
     }
-    return found;
+  }
+  Rank rank_of(std::size_t i) const {
+    return {.fullness = fullness(*ranked_for_, slots_[i]),
+            .pods_free = slots_[i].free[kPodCount],
+            .slot = i};
+  }
+  void enter(std::size_t i) {
+    if (suits_[i] && !lacking(*ranked_for_, slots_[i].free)) ranks_.insert(rank_of(i));
+  }
+
+  void occupy(const Pod& pod, Slot& slot, int sign) {
+    if (ranked_for_ == nullptr) return take(pod, slot, sign);
+    const auto i = static_cast<std::size_t>(&slot - slots_.data());
+    ranks_.erase(rank_of(i));
+    take(pod, slot, sign);
+    enter(i);
   }
 
   static void take(const Pod& pod, Slot& slot, int sign) {
@@ -412,6 +444,9 @@ class Round {
   const Snapshot& snapshot_;
   const Time now_;
   std::vector<Slot> slots_ = {};
+  const Pod* ranked_for_ = nullptr;  // one like it is asked for next, most likely
+  std::vector<bool> suits_ = {};     // by slot: nothing is in its way there
+  std::set<Rank> ranks_ = {};        // of those with room for it
   std::unordered_map<std::string, std::string> failed_ = {};
   std::set<std::string> selected_ = {};    // uids of claims
   std::set<control::Key> exclusive_ = {};  // claims that a pod of this round has to itself

@@ -79,6 +79,46 @@ json::value port_pod(std::string name, std::int64_t port, std::string protocol, 
   return out;
 }
 
+TEST_F(ScheduleTest, pods_that_are_alike_go_where_each_of_them_alone_would_go) {
+  // What is asked for, by shape: nothing, little, much.
+  const std::vector<json::object> shapes = {json::object{}, json::object{{"cpu", "1"}},
+                                            json::object{{"cpu", "3"}, {"memory", "1Gi"}}};
+  for (std::size_t i = 0; i < 7; ++i) {
+    add_node(node(fmt::format("n{}", i),
+                  {{"cpu", std::to_string(4 + i % 3 * 4)}, {"memory", "8Gi"}, {"pods", "9"}}));
+  }
+  Books alone = books;
+  std::string expected;
+  for (std::size_t i = 0; i < 60; ++i) {
+    // Runs of ten of a shape: what is known of the nodes for one must not be taken for another.
+    const json::value wanted =
+        pod(fmt::format("p{:02}", i), shapes[i / 10 % shapes.size()], static_cast<int>(i));
+    add_pod(wanted);
+    alone.pod_changed(nullptr, share(wanted));
+    const Decisions decided = schedule(alone.snapshot(), now);
+    if (decided.gangs.empty()) continue;
+    ASSERT_EQ(decided.gangs.size(), 1u);
+    const auto& [one, where] = decided.gangs[0].bindings[0];
+    expected += fmt::format("{}>{} ", one->key.name, where);
+    json::value bound = wanted;
+    json::set(bound, {"spec", "nodeName"}, json::string(where));
+    alone.pod_changed(share(wanted), share(bound));
+  }
+  EXPECT_EQ(placed(), expected);
+  EXPECT_NE(expected.find("p40>"), std::string::npos);
+  EXPECT_EQ(expected.find("p59>"), std::string::npos) << "some find no room";
+}
+
+TEST_F(ScheduleTest, what_a_gang_gives_back_is_there_for_others_like_it) {
+  add_node(node("n1", {{"cpu", "4"}}));
+  add_node(node("n2", {{"cpu", "2"}}));
+  for (int i = 0; i < 7; ++i) {
+    add_pod(gang_pod(fmt::format("a{}", i), "a", 7, {{"cpu", "1"}}));
+  }
+  for (int i = 0; i < 6; ++i) add_pod(pod(fmt::format("b{}", i), {{"cpu", "1"}}, 1));
+  EXPECT_EQ(placed(), "b0>n2 b1>n2 b2>n1 b3>n1 b4>n1 b5>n1 ");
+}
+
 TEST_F(ScheduleTest, APortOfTheMachineIsGivenOncePerNode) {
   add_node(node("n1", {{"cpu", "4"}}));
   add_pod(port_pod("a", 8080, "TCP", 0));
