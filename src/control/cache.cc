@@ -14,7 +14,8 @@ Key key_of(const json::value& object) {
 namespace {
 
 // Ten thousand pods of one commit are taken in over several turns: others' keys come in between.
-constexpr std::size_t kEventsPerTurn = 64;
+// Small, so that many resources with much to tell do not make a turn long.
+constexpr std::size_t kEventsPerPoll = 16;
 
 // Of what nobody looks at any more. Short, so that what ends every second does not pile up.
 constexpr Duration kRestAfter = std::chrono::seconds(2);
@@ -83,7 +84,7 @@ Result<std::vector<Change>> Cache::poll(Duration now) {
       // A watch may give its backlog in portions; the last one is empty.
       taken += events->size();
       take_in(*events, changes);
-      more_ = taken >= kEventsPerTurn;
+      more_ = taken >= kEventsPerPoll;
       if (more_) return changes;
     }
     if (!events) {

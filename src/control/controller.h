@@ -113,6 +113,9 @@ struct GlobalController {
   // it: `before` is null for an object that appears, `after` for one that is gone.
   std::function<void(std::size_t which, const Object& before, const Object& after)> changed = {};
   std::function<GlobalPlan(Time now)> plan = {};
+  // Where set: what plan() would do now, as a function of values that no later change touches, for
+  // another thread. Empty where it is so short that taking those values would cost more.
+  std::function<std::function<GlobalPlan()>(Time now)> plan_apart = {};
 };
 
 }  // namespace skiff::control

@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kRewriteAfter = std::chrono::seconds(5);
 constexpr std::size_t kKnownMax = 20'000;
 constexpr std::size_t kWrittenAtOnce = 50;
+constexpr Duration kWritingTime = std::chrono::milliseconds(5);
 constexpr std::size_t kInFlightMax = 100;
 constexpr std::size_t kRecordedMax = 20'000;
 
@@ -85,8 +86,10 @@ void EventRecorder::record(const Object& about, std::string_view component, cons
 
 bool EventRecorder::write_some() {
   std::size_t written = 0;
+  const Duration started = clock_.elapsed();
+  const auto in_time = [&] { return clock_.elapsed() - started < kWritingTime; };
   const auto may_write = [&] { return !recorded_.empty() && state_->in_flight < kInFlightMax; };
-  for (; written < kWrittenAtOnce && may_write(); ++written) {
+  for (; written < kWrittenAtOnce && may_write() && in_time(); ++written) {
     const Recorded next = std::move(recorded_.front());
     recorded_.pop_front();
     write(next);

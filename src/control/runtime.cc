@@ -13,6 +13,10 @@ namespace skiff::control {
 namespace {
 
 constexpr Duration kFeedBackoffMax = std::chrono::seconds(10);
+// However many resources have much to tell, a turn takes in no more once this is over. A cache
+// gives a portion at a time, and each gives its first in every turn.
+constexpr Duration kFeedingTime = std::chrono::milliseconds(10);
+constexpr int kPortionsPerTurn = 4;
 // Plans cheaper than this are not worth spreading out: the delay would be noticed, the load not.
 constexpr Duration kDear = std::chrono::milliseconds(1);
 constexpr Duration kThrottleMax = std::chrono::seconds(1);
@@ -136,7 +140,8 @@ Duration Runtime::pump() {
   cost_.plans = lap();
   const bool unsent = send_batches();
   cost_.batches = lap();
-  const bool untold = events_.write_some();
+  const bool unrecorded = tell_notes();
+  const bool untold = events_.write_some() || unrecorded;
   cost_.events = lap();
   for (auto& [name, feed] : feeds_) feed.cache->let_rest(at);
   if (options_.turned) options_.turned(cost_);
@@ -146,21 +151,30 @@ Duration Runtime::pump() {
 }
 
 void Runtime::poll_feeds() {
-  for (auto& [name, feed] : feeds_) {
-    if (feed.retry_at > clock_.elapsed()) continue;
-    auto changes = feed.cache->poll(clock_.elapsed());
-    if (!changes) {
-      feed.retry_at = clock_.elapsed() + backoff(feed.failures++, kFeedBackoffMax);
-      options_.log(fmt::format("cannot observe {}: {}", name, changes.error().message));
-      continue;
+  const Duration started = clock_.elapsed();
+  for (auto& [name, feed] : feeds_) poll_feed(name, feed);
+  for (int portion = 1; portion < kPortionsPerTurn; ++portion) {
+    for (auto& [name, feed] : feeds_) {
+      if (!feed.cache->more()) continue;
+      if (clock_.elapsed() - started >= kFeedingTime) return;
+      poll_feed(name, feed);
     }
-    feed.failures = feed.cache->broken() ? feed.failures + 1 : 0;
-    if (feed.cache->broken()) {
-      feed.retry_at = clock_.elapsed() + backoff(feed.failures, kFeedBackoffMax);
-    }
-    for (const Change& change : *changes) {
-      for (const Subscriber& subscriber : feed.subscribers) deliver(subscriber, change);
-    }
+  }
+}
+
+void Runtime::poll_feed(const std::string& name, Feed& feed) {
+  if (feed.retry_at > clock_.elapsed()) return;
+  auto changes = feed.cache->poll(clock_.elapsed());
+  if (!changes) {
+    feed.retry_at = clock_.elapsed() + backoff(feed.failures++, kFeedBackoffMax);
+    return options_.log(fmt::format("cannot observe {}: {}", name, changes.error().message));
+  }
+  feed.failures = feed.cache->broken() ? feed.failures + 1 : 0;
+  if (feed.cache->broken()) {
+    feed.retry_at = clock_.elapsed() + backoff(feed.failures, kFeedBackoffMax);
+  }
+  for (const Change& change : *changes) {
+    for (const Subscriber& subscriber : feed.subscribers) deliver(subscriber, change);
   }
 }
 

@@ -125,6 +125,7 @@ class Runtime {
 
   void subscribe(const api::Resource& resource, Subscriber subscriber);
   void poll_feeds();
+  void poll_feed(const std::string& name, Feed& feed);
   void deliver(const Subscriber& subscriber, const Change& change);
   void deliver_to_key(const Subscriber& subscriber, const Change& change);
   void deliver_to_owner(const Subscriber& subscriber, const Change& change);
@@ -137,9 +138,16 @@ class Runtime {
   void plan_due();
   void plan_one(std::size_t member, const Key& key);
   void plan_key(std::size_t member, const Key& key, Item& item);
+  struct Unsent;
+  struct Packed;  // a global plan, ready to be sent
   void plan_global(std::size_t member, Item& item);
+  void plan_global_elsewhere(std::size_t member, Item& item, std::function<GlobalPlan()> plan,
+                             Duration started);
+  static Packed pack(std::size_t member, GlobalPlan plan);
+  void enqueue(std::size_t member, Item& item, Packed packed, Duration started);
   // True where it left some for the next turn.
   bool send_batches();
+  bool tell_notes();
   std::optional<Observed> observe(const Member& member, const Key& key) const;
   void plan_elsewhere(std::size_t member, const Key& key, Item& item, Observed observed,
                       Duration started);
@@ -149,7 +157,7 @@ class Runtime {
 
   void answered(std::size_t member, const Key& key, const Decision& decision,
                 const Answers& answers);
-  void batch_answered(std::size_t member, const Batch& batch, const Answers& answers);
+  void batch_answered(Unsent& sent, const Answers& answers);
   // How often it has failed by now.
   unsigned hold(std::size_t member, Item& item, const Batch& batch, const Error& error);
   void expect(Item& item, const std::vector<client::Write>& writes, const Answers& answers);
@@ -178,9 +186,11 @@ class Runtime {
   Blocked blocked_ = {};
   struct Unsent {
     std::size_t member = 0;
-    Batch batch = {};
+    std::vector<client::Write> writes = {};
+    Batch batch = {};  // the same without bodies, for when they are answered; and the notes
   };
-  std::deque<Unsent> unsent_ = {};  // counted in their item's in_flight
+  std::deque<Unsent> unsent_ = {};                              // counted in their item's in_flight
+  std::deque<std::pair<std::size_t, ObjectNote>> untold_ = {};  // of whose batches succeeded
   // Answers that arrive after the runtime is gone find this expired.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

@@ -1,7 +1,12 @@
 // The part of the runtime that is about global controllers: plans of many batches.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "api/meta.h"
 #include "base/guarded.h"
@@ -14,6 +19,8 @@ namespace {
 // A scheduler may bind ten thousand pods at once. So long a turn sends, and others' keys come in
 // between.
 constexpr Duration kSendingTime = std::chrono::milliseconds(10);
+// And so long it writes down what is to be told of them.
+constexpr Duration kTellingTime = std::chrono::milliseconds(5);
 
 // What a batch is known by from plan to plan: what it does first.
 std::string title(const Batch& batch) {
@@ -25,16 +32,75 @@ std::string title(const Batch& batch) {
 
 }  // namespace
 
+struct Runtime::Packed {
+  std::vector<Unsent> batches = {};
+  std::optional<Duration> requeue_after = {};
+};
+
+Runtime::Packed Runtime::pack(std::size_t index, GlobalPlan plan) {
+  Packed out{.requeue_after = plan.requeue_after};
+  out.batches.reserve(plan.batches.size());
+  for (Batch& batch : plan.batches) {
+    std::vector<client::Write> writes = std::move(batch.writes);
+    batch.writes = without_bodies(writes);
+    out.batches.push_back(
+        {.member = index, .writes = std::move(writes), .batch = std::move(batch)});
+  }
+  return out;
+}
+
 void Runtime::plan_global(std::size_t index, Item& item) {
   const Duration started = clock_.elapsed();
-  Member& member = *members_[index];
+  const GlobalController& global = *members_[index]->global;
   item.not_before = {};
-  auto planned = guarded([&] { return member.global->plan(clock_.now()); });
+  if (options_.elsewhere && global.plan_apart) {
+    auto apart = guarded([&] { return global.plan_apart(clock_.now()); });
+    if (!apart) return broken(index, {}, item, {}, apart.error());
+    if (*apart) return plan_global_elsewhere(index, item, *std::move(apart), started);
+  }
+  auto planned = guarded([&] { return global.plan(clock_.now()); });
   if (!planned) return broken(index, {}, item, {}, planned.error());
-  GlobalPlan plan = *std::move(planned);
-  if (plan.requeue_after) mark(index, {}, started + *plan.requeue_after);
-  std::erase_if(plan.batches, [&](const Batch& batch) {
-    const auto held = item.held.find(title(batch));
+  enqueue(index, item, pack(index, *std::move(planned)), started);
+  charge(item, clock_.elapsed() - started);
+}
+
+void Runtime::plan_global_elsewhere(std::size_t index, Item& item, std::function<GlobalPlan()> plan,
+                                    Duration started) {
+  struct Work {
+    std::function<GlobalPlan()> plan = {};
+    Result<Packed> packed = Packed{};
+    Duration took = {};
+  };
+  auto work = std::make_shared<Work>(Work{.plan = std::move(plan)});
+  item.in_flight = 1;
+  const Duration looked = clock_.elapsed() - started;
+  options_.elsewhere(
+      [work, index, &clock = clock_] {
+        const Duration began = clock.elapsed();
+        work->packed = guarded([&] { return pack(index, work->plan()); });
+        work->plan = {};  // here: what it was made from is freed with it
+        work->took = clock.elapsed() - began;
+      },
+      [this, index, work, started, looked, weak = std::weak_ptr(alive_)] {
+        if (weak.expired()) return;
+        const Duration began = clock_.elapsed();
+        Item& planned = members_[index]->items.at({});
+        planned.in_flight = 0;
+        if (work->packed) {
+          enqueue(index, planned, *std::move(work->packed), started);
+        } else {
+          broken(index, {}, planned, {}, work->packed.error());
+        }
+        charge(planned, looked + work->took + clock_.elapsed() - began);
+        if (planned.in_flight == 0) settle(index, {}, planned);
+      });
+}
+
+void Runtime::enqueue(std::size_t index, Item& item, Packed packed, Duration started) {
+  if (packed.requeue_after) mark(index, {}, started + *packed.requeue_after);
+  std::erase_if(packed.batches, [&](const Unsent& unsent) {
+    if (item.held.empty()) return false;
+    const auto held = item.held.find(title(unsent.batch));
     if (held == item.held.end() || held->second.until <= started) return false;
     mark(index, {}, held->second.until);
     return true;
@@ -42,32 +108,41 @@ void Runtime::plan_global(std::size_t index, Item& item) {
   std::erase_if(item.held, [&](const auto& entry) {
     return entry.second.until + kBackoffMax < started;  // nobody plans it any more
   });
-  if (plan.batches.empty()) item.failures = 0;
+  if (packed.batches.empty()) item.failures = 0;
   item.failed.reset();
   // Counted before the first answer can come, so that the first does not look like the last.
-  item.in_flight = static_cast<unsigned>(plan.batches.size());
-  for (Batch& batch : plan.batches) unsent_.push_back({.member = index, .batch = std::move(batch)});
-  charge(item, clock_.elapsed() - started);
+  item.in_flight = static_cast<unsigned>(packed.batches.size());
+  std::ranges::move(packed.batches, std::back_inserter(unsent_));
 }
 
 bool Runtime::send_batches() {
   const Duration started = clock_.elapsed();
   while (!unsent_.empty() && clock_.elapsed() - started < kSendingTime) {
-    Unsent next = std::move(unsent_.front());
+    const auto sent = std::make_shared<Unsent>(std::move(unsent_.front()));
     unsent_.pop_front();
-    std::vector<client::Write> writes = std::move(next.batch.writes);
-    next.batch.writes = without_bodies(writes);
-    client_.submit(std::move(writes), [this, sent = std::move(next),
-                                       weak = std::weak_ptr(alive_)](const Answers& answers) {
-      if (!weak.expired()) batch_answered(sent.member, sent.batch, answers);
-    });
+    client_.submit(std::move(sent->writes),
+                   [this, sent, weak = std::weak_ptr(alive_)](const Answers& answers) {
+                     if (!weak.expired()) batch_answered(*sent, answers);
+                   });
   }
   return !unsent_.empty();
 }
 
-void Runtime::batch_answered(std::size_t index, const Batch& batch, const Answers& answers) {
-  Member& member = *members_[index];
-  Item& item = member.items[{}];
+// A note costs a hash and a reference; a gang of ten thousand has as many.
+bool Runtime::tell_notes() {
+  const Duration started = clock_.elapsed();
+  while (!untold_.empty() && clock_.elapsed() - started < kTellingTime) {
+    const auto& [member, note] = untold_.front();
+    events_.record(note.object, members_[member]->global->name, note.note);
+    untold_.pop_front();
+  }
+  return !untold_.empty();
+}
+
+void Runtime::batch_answered(Unsent& sent, const Answers& answers) {
+  const std::size_t index = sent.member;
+  const Batch& batch = sent.batch;
+  Item& item = members_[index]->items[{}];
   --item.in_flight;
   expect(item, batch.writes, answers);
   if (const Error* error = failure(answers)) {
@@ -77,9 +152,7 @@ void Runtime::batch_answered(std::size_t index, const Batch& batch, const Answer
     if (times == 1 && !refuses(error->code)) item.failed = *error;
   } else {
     item.held.erase(title(batch));
-    for (const auto& [object, note] : batch.notes) {
-      events_.record(object, member.global->name, note);
-    }
+    for (ObjectNote& note : sent.batch.notes) untold_.emplace_back(index, std::move(note));
   }
   if (item.in_flight > 0) return;
   if (item.failed) {

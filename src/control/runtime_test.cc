@@ -313,25 +313,25 @@ client::Write create_pod(int number) {
 TEST(CacheTest, takes_in_many_events_over_several_polls) {
   env::sim::Clock clock;
   QuietServer server(clock);
-  server.portion = 50;
+  server.portion = 10;
   Cache cache(server, kPods, [] {});
   ASSERT_TRUE(cache.poll().has_value());
   EXPECT_FALSE(cache.more());
-  for (int i = 0; i < 150; ++i) ASSERT_TRUE(server.write(create_pod(i)).has_value());
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(server.write(create_pod(i)).has_value());
   const auto first = cache.poll();
   ASSERT_TRUE(first.has_value());
-  EXPECT_EQ(first->size(), 100u);
+  EXPECT_EQ(first->size(), 20u);
   EXPECT_TRUE(cache.more());
   EXPECT_LT(cache.revision(), server.revision()) << "what is left has not been taken in";
   const auto second = cache.poll();
   ASSERT_TRUE(second.has_value());
-  EXPECT_EQ(second->size(), 50u);
+  EXPECT_EQ(second->size(), 10u);
   EXPECT_FALSE(cache.more());
   EXPECT_EQ(cache.revision(), server.revision());
 }
 
 TEST_F(RuntimeTest, a_key_is_planned_before_all_events_of_others_are_taken_in) {
-  server.portion = 32;
+  server.portion = 16;
   std::size_t seen = 0, planned_at = 0;
   runtime->add(
       GlobalController{.name = "counter",
@@ -359,7 +359,7 @@ TEST_F(RuntimeTest, a_key_is_planned_before_all_events_of_others_are_taken_in) {
 }
 
 TEST_F(RuntimeTest, who_looks_at_everything_does_not_wait_for_ever_for_the_rest_of_it) {
-  server.portion = 64;
+  server.portion = 16;
   int looks = 0;
   runtime->add(GlobalController{.name = "counter",
                                 .watched = {kPods},

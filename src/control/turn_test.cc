@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "api/meta.h"
@@ -23,6 +26,7 @@ using testing::MemoryServer;
 const api::Resource kServices = {.version = "v1", .plural = "services", .kind = "Service"};
 const api::Resource kJobs = {.group = "test.dev", .version = "v1", .plural = "jobs", .kind = "Job"};
 const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kEvents = {.version = "v1", .plural = "events", .kind = "Event"};
 
 client::Write creation(const api::Resource& resource, std::string_view name) {
   client::Write write{.resource = resource, .ns = "ns"};
@@ -30,7 +34,22 @@ client::Write creation(const api::Resource& resource, std::string_view name) {
   return write;
 }
 
-// Each write of a submit takes its time.
+// A clock to which each look at the time of day takes a while.
+class TickingClock : public env::Clock {
+ public:
+  TickingClock(env::sim::Clock& clock, Duration tick) : clock_(clock), tick_(tick) {}
+  Time now() const override {
+    clock_.advance(tick_);
+    return clock_.now();
+  }
+  Duration elapsed() const override { return clock_.elapsed(); }
+
+ private:
+  env::sim::Clock& clock_;
+  const Duration tick_;
+};
+
+// Each write of a submit takes its time; watches give their events in portions, where set.
 class SlowServer : public MemoryServer {
  public:
   explicit SlowServer(env::sim::Clock& clock) : MemoryServer(clock), time_(clock) {}
@@ -38,9 +57,36 @@ class SlowServer : public MemoryServer {
     time_.advance(takes * static_cast<int>(writes.size()));
     MemoryServer::submit(std::move(writes), std::move(done));
   }
+  Result<std::unique_ptr<client::Watch>> watch(const api::Resource& resource, std::uint64_t after,
+                                               std::function<void()> ready) override {
+    SKIFF_ASSIGN(auto inner, MemoryServer::watch(resource, after, std::move(ready)));
+    return std::make_unique<Portions>(portion, std::move(inner));
+  }
   Duration takes = {};
+  std::size_t portion = 0;
 
  private:
+  class Portions : public client::Watch {
+   public:
+    Portions(const std::size_t& portion, std::unique_ptr<client::Watch> inner)
+        : portion_(portion), inner_(std::move(inner)) {}
+    Result<std::vector<client::Event>> poll() override {
+      SKIFF_ASSIGN(std::vector<client::Event> arrived, inner_->poll());
+      std::ranges::move(arrived, std::back_inserter(waiting_));
+      const std::size_t many =
+          portion_ == 0 ? waiting_.size() : std::min(portion_, waiting_.size());
+      const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(many);
+      std::vector<client::Event> out(std::make_move_iterator(waiting_.begin()),
+                                     std::make_move_iterator(end));
+      waiting_.erase(waiting_.begin(), end);
+      return out;
+    }
+
+   private:
+    const std::size_t& portion_;
+    const std::unique_ptr<client::Watch> inner_;
+    std::deque<client::Event> waiting_ = {};
+  };
   env::sim::Clock& time_;
 };
 
@@ -197,6 +243,63 @@ TEST_F(TurnTest, sends_a_part_of_many_batches_and_plans_others_in_between) {
   EXPECT_EQ(pods(), static_cast<std::size_t>(kMany));
 }
 
+TEST_F(TurnTest, takes_in_a_portion_of_each_resource_and_no_more_once_its_time_is_over) {
+  Duration takes = 1ms;
+  std::vector<std::size_t> seen(2);
+  runtime.add(GlobalController{.name = "counter",
+                               .watched = {kPods, kServices},
+                               .changed =
+                                   [&](std::size_t which, const Object&, const Object&) {
+                                     ++seen[which];
+                                     clock.advance(takes);
+                                   },
+                               .plan = [](Time) { return GlobalPlan{}; }});
+  server.portion = 16;
+  turn();
+  make(kPods, 100);
+  make(kServices, 100);
+  Duration next{};
+  turn(&next);
+  EXPECT_EQ(seen, (std::vector<std::size_t>{16, 16})) << "the first portion of each";
+  EXPECT_EQ(next, Duration{0}) << "there is more to take in";
+  takes = 100us;
+  turn();
+  EXPECT_EQ(seen, (std::vector<std::size_t>{80, 64})) << "until 10 ms are over";
+  takes = 0ms;
+  turn();
+  EXPECT_EQ(seen, (std::vector<std::size_t>{100, 100}));
+}
+
+TEST_F(TurnTest, tells_a_part_of_many_notes_and_writes_a_part_of_many_events) {
+  constexpr int kMany = 100;
+  bool planned_once = false;
+  const TickingClock ticking(clock, 1ms);
+  Runtime slow(server, ticking,
+               {.turned = [this](const TurnCost& cost) { costs.push_back(cost); }});
+  make(kPods, 1);
+  server.takes = 1ms;
+  slow.add(GlobalController{
+      .name = "teller",
+      .watched = {kPods},
+      .changed = [](std::size_t, const Object&, const Object&) {},
+      .plan =
+          [&](Time) {
+            if (std::exchange(planned_once, true)) return GlobalPlan{};
+            Batch batch{.writes = {creation(kJobs, "j")}};
+            const auto pod = std::make_shared<json::value>(*server.get(kPods, "ns", "00"));
+            for (int i = 0; i < kMany; ++i) {
+              batch.notes.push_back({pod, {.reason = fmt::format("Reason{}", i)}});
+            }
+            return GlobalPlan{.batches = {std::move(batch)}};
+          }});
+  for (int i = 0; i < 1000 && slow.pump() == Duration{0}; ++i) {
+  }
+  const auto longest = std::ranges::max(costs, {}, &TurnCost::batches).batches;
+  EXPECT_LT(longest, Duration(kMany * 1ms)) << "each note takes a millisecond";
+  for (const TurnCost& cost : costs) EXPECT_LT(cost.events, Duration(30ms)) << "and each event";
+  EXPECT_EQ(server.list(kEvents, {}, {})->items.size(), static_cast<std::size_t>(kMany));
+}
+
 // A worker that does its work when it is told to.
 struct LongPlans : ::testing::Test {
   env::sim::Clock clock;
@@ -345,6 +448,138 @@ TEST_F(LongPlans, may_outlive_the_runtime) {
   work();
   EXPECT_EQ(seen.size(), 2u);
   EXPECT_EQ(pods(), 1u) << "nobody carries it out";
+}
+
+// One that looks at everything, and gives away its plans once it has seen three pods: a service
+// for each.
+struct LongGlobalPlans : ::testing::Test {
+  env::sim::Clock clock;
+  MemoryServer server{clock};
+  struct Work {
+    std::function<void()> work, then;
+  };
+  std::vector<Work> given = {};
+  std::set<std::string> known = {};
+  std::set<std::string> made = {};
+  bool throws = false;
+  std::vector<std::string> log = {};
+  std::unique_ptr<Runtime> runtime = start();
+
+  static GlobalPlan services_for(const std::set<std::string>& pods,
+                                 const std::set<std::string>& made) {
+    GlobalPlan plan;
+    for (const std::string& pod : pods) {
+      if (!made.contains(pod)) plan.batches.push_back({.writes = {creation(kServices, pod)}});
+    }
+    return plan;
+  }
+  std::unique_ptr<Runtime> start() {
+    auto started = std::make_unique<Runtime>(
+        server, clock,
+        RuntimeOptions{.log = [this](std::string_view line) { log.emplace_back(line); },
+                       .elsewhere =
+                           [this](auto work, auto then) {
+                             given.push_back({std::move(work), std::move(then)});
+                           }});
+    started->add(
+        GlobalController{.name = "servant",
+                         .watched = {kPods, kServices},
+                         .changed =
+                             [this](std::size_t which, const Object&, const Object& after) {
+                               (which == 0 ? known : made).emplace(api::name(*after));
+                             },
+                         .plan = [this](Time) { return services_for(known, made); },
+                         .plan_apart = [this](Time) -> std::function<GlobalPlan()> {
+                           if (known.size() < 3) return {};
+                           return [this, pods = known, there = made] {
+                             clock.advance(20ms);
+                             if (throws) throw std::runtime_error("oh");
+                             return services_for(pods, there);
+                           };
+                         }});
+    return started;
+  }
+  void make_pods(int from, int to) {
+    for (int i = from; i < to; ++i) {
+      ASSERT_TRUE(server.write(creation(kPods, fmt::format("{:02}", i))).has_value());
+    }
+  }
+  void pump() {
+    for (int i = 0; i < 5; ++i) runtime->pump();
+  }
+  void work() {
+    for (Work& each : std::exchange(given, {})) {
+      each.work();
+      each.then();
+    }
+  }
+  std::size_t services() { return server.list(kServices, {}, {})->items.size(); }
+};
+
+TEST_F(LongGlobalPlans, are_made_elsewhere_where_the_controller_says_that_they_are_long) {
+  make_pods(0, 2);
+  pump();
+  EXPECT_TRUE(given.empty()) << "a short one is made here";
+  EXPECT_EQ(services(), 2u);
+  make_pods(2, 4);
+  pump();
+  ASSERT_EQ(given.size(), 1u);
+  EXPECT_EQ(services(), 2u) << "not here";
+  make_pods(4, 5);
+  pump();
+  EXPECT_EQ(given.size(), 1u) << "one plan at a time";
+  work();
+  pump();
+  EXPECT_EQ(services(), 4u) << "from what was known when it was given away";
+  pump();
+  EXPECT_TRUE(given.empty()) << "it rests for nineteen times what it took";
+  clock.advance(1s);
+  pump();
+  work();
+  pump();
+  EXPECT_EQ(services(), 5u) << "and what came meanwhile is seen to after it";
+  EXPECT_TRUE(log.empty()) << "nothing was made twice: " << log.front();
+}
+
+TEST_F(LongGlobalPlans, that_change_nothing_are_followed_by_one_of_what_came_meanwhile) {
+  make_pods(0, 2);
+  pump();
+  made.emplace("02");
+  make_pods(2, 3);
+  pump();
+  ASSERT_EQ(given.size(), 1u);
+  make_pods(3, 4);
+  pump();
+  work();
+  clock.advance(1s);
+  pump();
+  work();
+  pump();
+  EXPECT_EQ(services(), 3u);
+}
+
+TEST_F(LongGlobalPlans, that_throw_are_tried_again) {
+  throws = true;
+  make_pods(0, 3);
+  pump();
+  work();
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_NE(log[0].find("oh"), std::string::npos);
+  throws = false;
+  clock.advance(10s);
+  pump();
+  work();
+  pump();
+  EXPECT_EQ(services(), 3u);
+}
+
+TEST_F(LongGlobalPlans, may_outlive_the_runtime) {
+  make_pods(0, 3);
+  pump();
+  ASSERT_EQ(given.size(), 1u);
+  runtime.reset();
+  work();
+  EXPECT_EQ(services(), 0u) << "nobody carries it out";
 }
 
 struct BlockedTest : ::testing::Test {

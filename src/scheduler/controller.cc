@@ -171,6 +171,18 @@ control::Batch select(const Selection& selection) {
                   .resource_version = std::string(api::resource_version(claim))}}};
 }
 
+control::GlobalPlan plan_of(const Snapshot& snapshot, Time now) {
+  const Decisions decisions = schedule(snapshot, now);
+  control::GlobalPlan plan{.requeue_after = decisions.look_again_after};
+  for (const auto& gang : decisions.gangs) plan.batches.push_back(bind(gang));
+  for (const auto& selection : decisions.selections) plan.batches.push_back(select(selection));
+  say_why_all(decisions.waiting, now, plan);
+  return plan;
+}
+
+// From so many pods on that wait, to write up their bindings takes longer than to copy the books.
+constexpr std::size_t kMany = 200;
+
 }  // namespace
 
 control::GlobalController make_scheduler() {
@@ -185,17 +197,12 @@ control::GlobalController make_scheduler() {
                                                       &Books::class_changed};
                 ((*books).*kChanges[which])(before, after);
               },
-          .plan =
-              [books](Time now) {
-                const Decisions decisions = schedule(books->snapshot(), now);
-                control::GlobalPlan plan{.requeue_after = decisions.look_again_after};
-                for (const auto& gang : decisions.gangs) plan.batches.push_back(bind(gang));
-                for (const auto& selection : decisions.selections) {
-                  plan.batches.push_back(select(selection));
-                }
-                say_why_all(decisions.waiting, now, plan);
-                return plan;
-              }};
+          .plan = [books](Time now) { return plan_of(books->snapshot(), now); },
+          .plan_apart = [books](Time now) -> std::function<control::GlobalPlan()> {
+            if (books->snapshot().pending.size() < kMany) return {};
+            auto taken = std::make_shared<const Snapshot>(books->snapshot());
+            return [taken = std::move(taken), now] { return plan_of(*taken, now); };
+          }};
 }
 
 }  // namespace skiff::scheduler

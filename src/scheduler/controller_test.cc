@@ -72,6 +72,45 @@ struct SchedulerTest : ::testing::Test {
   }
 };
 
+TEST(Scheduler, a_long_plan_is_made_of_what_was_known_when_it_was_taken) {
+  const control::GlobalController scheduler = make_scheduler();
+  const auto share = [](json::value v) {
+    return std::make_shared<const json::value>(std::move(v));
+  };
+  const Time now = *parse_time("2026-01-01T00:00:00Z");
+  scheduler.changed(1, {},
+                    share(json::object{{"metadata", {{"name", "n1"}}},
+                                       {"status", {{"allocatable", {{"cpu", "900"}}}}}}));
+  const auto add = [&](int i) {
+    scheduler.changed(
+        0, {},
+        share(json::object{
+            {"metadata",
+             {{"name", fmt::format("p-{:03}", i)},
+              {"namespace", "ns"},
+              {"uid", fmt::format("u{}", i)},
+              {"resourceVersion", "7"},
+              {"annotations", {{kGangAnnotation, "g"}, {kGangMinAnnotation, "300"}}}}}}));
+  };
+  add(0);
+  EXPECT_FALSE(static_cast<bool>(scheduler.plan_apart(now))) << "a short one is not worth a copy";
+  for (int i = 1; i < 300; ++i) add(i);
+  const auto apart = scheduler.plan_apart(now);
+  ASSERT_TRUE(static_cast<bool>(apart));
+  const control::GlobalPlan here = scheduler.plan(now);
+  add(300);
+  scheduler.changed(1, share(json::object{{"metadata", {{"name", "n1"}}}}), {});
+  const control::GlobalPlan there = apart();
+  ASSERT_EQ(there.batches.size(), 1u);
+  ASSERT_EQ(here.batches.size(), 1u);
+  ASSERT_EQ(there.batches[0].writes.size(), 300u);
+  for (std::size_t i = 0; i < 300; ++i) {
+    EXPECT_EQ(there.batches[0].writes[i].body, here.batches[0].writes[i].body);
+    EXPECT_EQ(there.batches[0].writes[i].uid, here.batches[0].writes[i].uid);
+  }
+  EXPECT_TRUE(scheduler.plan(now).batches[0].notes[0].note.warning) << "there is no node any more";
+}
+
 TEST_F(SchedulerTest, a_pod_that_fits_is_bound_and_told) {
   add("a", "1");
   settle();

@@ -10,7 +10,7 @@
 namespace skiff::client {
 namespace {
 
-constexpr std::size_t kEventsPerPoll = 64;
+constexpr std::size_t kEventsPerPoll = 16;
 
 Result<const apiserver::ServedKind*> served(const apiserver::KindTable& kinds,
                                             const api::Resource& resource) {
