@@ -172,7 +172,7 @@ bool View::as_stored(const store::Entry& entry) const {
   if (entry.revision() < kind->defined_at) return false;
   const std::string version = kind->resource().api_version();
   // Most objects tell their version first, so that nothing need be parsed.
-  if (entry.bytes().starts_with(fmt::format(R"({{"apiVersion":"{}")", version))) return true;
+  if (entry.starts_with(fmt::format(R"({{"apiVersion":"{}")", version))) return true;
   return api::api_version(*entry.value()) == version;
 }
 
@@ -207,7 +207,7 @@ std::string View::render(const json::value& stored, Time now) const {
 }
 
 std::string View::render(const store::Entry& entry, Time now) const {
-  return as_stored(entry) ? entry.bytes() : render(*entry.value(), now);
+  return as_stored(entry) ? entry.text().str() : render(*entry.value(), now);
 }
 
 Result<store::Revision> parse_revision(std::string_view text) {

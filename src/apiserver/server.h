@@ -16,6 +16,7 @@
 #include "apiserver/openapi.h"
 #include "apiserver/pod_streams.h"
 #include "apiserver/reads.h"
+#include "apiserver/upkeep/cold_storage.h"
 #include "apiserver/upkeep/compaction.h"
 #include "apiserver/upkeep/garbage.h"
 #include "apiserver/upkeep/local_services.h"
@@ -132,6 +133,7 @@ class Server {
   QuotaKeeper quotas_;
   LocalServices services_;
   Compaction compaction_;
+  ColdStorage cold_storage_;
 
   mutable std::mutex kinds_lock_;
   std::shared_ptr<const KindTable> kinds_;

@@ -160,7 +160,7 @@ class WatchStream final : public http::Stream {
   }
 
   std::string rendered(const store::Entry& entry) {
-    return view_.as_stored(entry) ? entry.bytes() : rendered_value(*entry.value());
+    return view_.as_stored(entry) ? entry.text().str() : rendered_value(*entry.value());
   }
 
   std::string rendered_value(const json::value& stored) {

@@ -64,7 +64,7 @@ TEST(Backup, HoldsEveryObjectAndFile) {
   const auto restored = fresh_store(file);
   const EntryPtr q = restored->get({.resource = "pods", .ns = "a", .name = "q"});
   ASSERT_TRUE(q);
-  EXPECT_EQ(q->bytes(), store->get({.resource = "pods", .ns = "a", .name = "q"})->bytes());
+  EXPECT_EQ(q->text(), store->get({.resource = "pods", .ns = "a", .name = "q"})->text());
   EXPECT_FALSE(restored->get({.resource = "pods", .ns = "a", .name = "p"}));
 }
 

@@ -57,7 +57,7 @@ class DamageTest : public testing::Test {
   }
   static State state_of(const Store& store) {
     State state;
-    for (const EntryPtr& e : store.list("pods").entries) state[e->key().name] = e->bytes();
+    for (const EntryPtr& e : store.list("pods").entries) state[e->key().name] = e->text().str();
     return state;
   }
   std::string at(const std::string& name) const { return directory.path() + "/" + name; }

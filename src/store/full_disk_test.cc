@@ -18,7 +18,7 @@ using State = std::map<std::string, std::string>;
 State state_of(const Store& store) {
   State state;
   for (const EntryPtr& entry : store.list("pods").entries) {
-    state[entry->key().name] = entry->bytes();
+    state[entry->key().name] = entry->text().str();
   }
   return state;
 }

@@ -52,7 +52,7 @@ class MemoryJournal final : public Journal {
     for (const auto& [key, entry] : state.written.rows) {
       // Bytes only, as from a real disk: nothing parsed survives in the entry.
       loaded.entries.push_back(
-          std::make_shared<const Entry>(key, entry->revision(), entry->bytes()));
+          std::make_shared<const Entry>(key, entry->revision(), entry->text().view()));
     }
     return loaded;
   }

@@ -141,7 +141,7 @@ class World {
     if (at > least_) ++counts.mended;
     State found;
     for (const EntryPtr& entry : store_->list("pods").entries) {
-      found[entry->key().name] = entry->bytes();
+      found[entry->key().name] = entry->text().str();
     }
     if (found != states_[at]) return fmt::format("the objects are not those of revision {}", at);
     states_.erase(states_.upper_bound(at), states_.end());
@@ -173,7 +173,7 @@ class World {
     if (done->revision <= states_.rbegin()->first) return "a revision is not higher than the last";
     synced_commit_ |= sync == Sync::kSynced;
     for (const EntryPtr& entry : done->entries) {
-      if (state.contains(entry->key().name)) state[entry->key().name] = entry->bytes();
+      if (state.contains(entry->key().name)) state[entry->key().name] = entry->text().str();
     }
     states_[done->revision] = std::move(state);
     return {};

@@ -154,7 +154,7 @@ Result<void> SqliteJournal::load_rows(Loaded& loaded) {
     }
     loaded.entries.push_back(std::make_shared<const Entry>(
         Key{std::string(resource), std::string(ns), std::string(name)},
-        static_cast<Revision>(revision), std::string(bytes)));
+        static_cast<Revision>(revision), bytes));
   }
 }
 
@@ -206,15 +206,16 @@ Result<void> SqliteJournal::write_rows(const std::vector<Row>& rows, Revision la
   for (const Row& row : rows) {
     const Key& key = row.key;
     Statement& statement = row.entry == nullptr ? *remove_ : *put_;
+    Text text;  // the statement does not copy it
     statement.bind(1, key.resource);
     statement.bind(2, key.ns);
     statement.bind(3, key.name);
     if (row.entry != nullptr) {
       const auto revision = static_cast<std::int64_t>(row.revision);
-      const std::string& bytes = row.entry->bytes();
+      text = row.entry->text();
       statement.bind(4, revision);
-      statement.bind(5, checksum(key.resource, key.ns, key.name, revision, bytes));
-      statement.bind_blob(6, bytes);
+      statement.bind(5, checksum(key.resource, key.ns, key.name, revision, text.view()));
+      statement.bind_blob(6, text.view());
     }
     SKIFF_TRY(statement.run());
   }

@@ -87,7 +87,7 @@ TEST_F(SqliteJournalTest, WhatWasWrittenIsThereAfterReopening) {
     }
     ASSERT_TRUE(store->commit({{.key = key("b")}, {.key = key("c"), .value = object("\u00fc\"\\")}},
                               Sync::kSynced));
-    for (const auto& e : store->list("pods").entries) bytes[e->key().name] = e->bytes();
+    for (const auto& e : store->list("pods").entries) bytes[e->key().name] = e->text().str();
     last = store->revision();
   }
   const auto store = open();
@@ -95,7 +95,7 @@ TEST_F(SqliteJournalTest, WhatWasWrittenIsThereAfterReopening) {
   EXPECT_EQ(store->visible(), last);
   const Listing listing = store->list("pods");
   ASSERT_EQ(listing.entries.size(), 2);
-  for (const auto& e : listing.entries) EXPECT_EQ(e->bytes(), bytes[e->key().name]);
+  for (const auto& e : listing.entries) EXPECT_EQ(e->text().str(), bytes[e->key().name]);
   const auto next = store->commit({{.key = key("d"), .value = object("")}}, Sync::kSynced);
   EXPECT_EQ(next->revision, last + 1);
 }
@@ -309,10 +309,10 @@ TEST_F(SqliteJournalTest, ABrokenDiskLosesNothingAndTheStoreRecovers) {
   const auto flushed = store->flush();
   ASSERT_TRUE(flushed) << flushed.error().message;
   EXPECT_EQ(store->visible(), large->revision);
-  const std::string bytes = store->get(key("large"))->bytes();
+  const std::string bytes = store->get(key("large"))->text().str();
   store.reset();
   store = open();
-  EXPECT_EQ(store->get(key("large"))->bytes(), bytes);
+  EXPECT_EQ(store->get(key("large"))->text().str(), bytes);
   EXPECT_NE(store->get(key("before")), nullptr);
 }
 

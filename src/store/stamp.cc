@@ -44,8 +44,8 @@ void Draft::stamp(Revision revision) {
 
 std::string bytes_at(const Entry& entry, Revision revision) {
   const std::string old = fmt::format("\"resourceVersion\":\"{}\"", entry.revision());
-  if (const auto at = only(entry.bytes(), old)) {
-    std::string bytes = entry.bytes();
+  std::string bytes = entry.text().str();
+  if (const auto at = only(bytes, old)) {
     bytes.replace(*at, old.size(), fmt::format("\"resourceVersion\":\"{}\"", revision));
     return bytes;
   }

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "store/listeners.h"
+#include "store/pack_keeper.h"
 #include "store/stamp.h"
 #include "store/table.h"
 #include "store/write_queue.h"
@@ -70,6 +71,8 @@ struct Store::Impl {
   std::map<std::string, Table, std::less<>> tables;
   std::size_t objects = 0;
   std::uint64_t commits = 0;
+  std::mutex packing;  // one sweep at a time; before `mutex`
+  PackKeeper packs;    // guarded by `packing`
   const std::shared_ptr<Listeners> listeners;
   WriteQueue queue;
 };
@@ -231,6 +234,28 @@ void Store::forget_history(Revision until) {
   until = std::min(until, visible());
   const std::unique_lock lock(impl_->mutex);
   for (auto& [resource, table] : impl_->tables) table.forget(until, dropped);
+}
+
+std::size_t Store::pack(Revision until, std::size_t max) {
+  const std::lock_guard sweeping(impl_->packing);
+  std::vector<std::pair<std::string, std::vector<EntryPtr>>> cold;
+  std::size_t taken = 0;
+  {
+    const std::unique_lock lock(impl_->mutex);
+    for (auto& [resource, table] : impl_->tables) {
+      std::vector<EntryPtr> entries = table.take_cold(until, max - taken);
+      taken += entries.size();
+      if (!entries.empty()) cold.emplace_back(resource, std::move(entries));
+      if (taken >= max) break;
+    }
+  }
+  // Packing is nearly all of the work, and nobody waits for it.
+  for (auto& [resource, entries] : cold) {
+    if (!impl_->packs.pack(resource, entries)) continue;
+    const std::unique_lock lock(impl_->mutex);
+    impl_->tables.find(resource)->second.pack_again();
+  }
+  return taken;
 }
 
 std::unique_ptr<Subscription> Store::subscribe(std::string_view resource, Horizon horizon,

@@ -11,7 +11,6 @@
 // threads at the same time.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,40 +21,9 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "store/entry.h"
 
 namespace skiff::store {
-
-using Revision = std::uint64_t;
-
-struct Key {
-  std::string resource = {};  // "pods", "tfjobs.kubeflow.org": plural, then group
-  std::string ns = {};        // empty for cluster-scoped kinds
-  std::string name = {};
-
-  auto operator<=>(const Key&) const = default;
-};
-
-// One object at one revision. metadata.resourceVersion inside is its revision.
-class Entry {
- public:
-  Entry(Key key, Revision revision, std::string bytes);
-
-  const Key& key() const { return key_; }
-  Revision revision() const { return revision_; }
-  const std::string& bytes() const { return bytes_; }
-  // Parsed once for all who hold it at the same time; freed when the last of them lets go. So hold
-  // the Object as long as anything that points into it.
-  Object value() const;
-
- private:
-  friend class Store;
-  const Key key_;
-  const Revision revision_;
-  const std::string bytes_;
-  mutable std::atomic_flag parsing_ = {};
-  mutable std::weak_ptr<const json::value> value_ = {};
-};
-using EntryPtr = std::shared_ptr<const Entry>;
 
 // How safe a write is before it is acknowledged. Both survive kill -9; only kSynced survives a
 // power cut from the moment it is visible.
@@ -164,6 +132,10 @@ class Store {
   // Lets go of history up to that revision, but for the newest part of a few megabytes for each
   // resource. For whoever knows the time: what is recent is kept whole however much it is.
   void forget_history(Revision until);
+  // Packs objects of revisions up to that one which are not packed yet, at most `max` at once, and
+  // says how many it took up: fewer than `max` when none are left. Costs nothing worth mentioning
+  // then. For whoever knows the time: what is recent is soon read or replaced.
+  std::size_t pack(Revision until, std::size_t max);
   // `fn` is called whenever events() may have more. Until the Subscription is destroyed; the
   // destructor waits for a call that is under way, so never destroy it inside `fn`.
   std::unique_ptr<Subscription> subscribe(std::string_view resource, Horizon horizon,

@@ -52,7 +52,7 @@ TEST(Store, ACommitPutsTheRevisionIntoBytesAndValue) {
   const EntryPtr entry = f.put(key("a"), "hello");
   ASSERT_NE(entry, nullptr);
   EXPECT_EQ(entry->revision(), 2);
-  EXPECT_EQ(entry->bytes(),
+  EXPECT_EQ(entry->text().str(),
             R"({"kind":"Pod","metadata":{"name":"x","resourceVersion":"2"},"text":"hello"})");
   EXPECT_EQ(version(entry), "2");
   EXPECT_EQ(f.store->get(key("a")), entry);
@@ -62,7 +62,7 @@ TEST(Store, TheValueOfTheCommitterAndTheBytesAgree) {
   const Fixture f;
   const EntryPtr entry = f.put(key("a"), "hello");
   const Object seeded = entry->value();
-  EXPECT_EQ(json::serialize(*seeded), entry->bytes());
+  EXPECT_EQ(json::serialize(*seeded), entry->text().str());
   EXPECT_EQ(entry->value(), seeded) << "held values are shared, not parsed again";
 }
 
@@ -72,7 +72,7 @@ TEST(Store, AnObjectThatHoldsTheMarkItselfIsKeptAsItIs) {
   const EntryPtr entry = f.put(key("a"), text);
   EXPECT_EQ(json::get_string(*entry->value(), {"text"}), text);
   EXPECT_EQ(version(entry), "2");
-  EXPECT_NE(entry->bytes().find(R"("text":"<the revision, mark 0>)"), std::string::npos);
+  EXPECT_NE(entry->text().str().find(R"("text":"<the revision, mark 0>)"), std::string::npos);
 }
 
 struct Expectation {

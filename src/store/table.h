@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,12 @@ class Table {
   // Of history up to `until` only the newest kOldHistoryBytes stay.
   void forget(Revision until, std::vector<Event>& dropped);
 
+  // At most `max` states up to `until` that have not been taken yet: what is in history, and
+  // objects that were loaded or left history before they were taken.
+  std::vector<EntryPtr> take_cold(Revision until, std::size_t max);
+  // Every object that is not packed is to be taken once more.
+  void pack_again();
+
   // The first `max` with after < revision <= until.
   Result<std::vector<Event>> events(Revision after, Revision until, std::size_t max) const;
 
@@ -50,11 +57,18 @@ class Table {
   };
 
   void drop_oldest(std::vector<Event>& dropped);
+  void miss(Revision revision);
+  void walk(Revision until, std::size_t max, std::vector<EntryPtr>& out);
 
   std::set<EntryPtr, ByPlace> objects_;
   std::deque<Event> history_;
   std::size_t history_bytes_ = 0;  // of states that only history has
   Revision start_;
+  Revision swept_ = 0;  // history up to here has been taken
+  // Between these are objects that history will not tell of; 0: there are none.
+  Revision missed_from_ = 0;
+  Revision missed_to_ = 0;
+  std::optional<Key> walk_ = {};  // how far a walk along all objects has come
 };
 
 }  // namespace skiff::store

@@ -298,7 +298,7 @@ TEST(Threads, RevisionsAreOneUnbrokenSequenceWhoeverCommits) {
   f.open();  // The writer thread has ended: every callback has run.
   EXPECT_EQ(reached, kThreads * kCommits);
   EXPECT_EQ(listed, kThreads + 1);
-  for (const auto& [k, entry] : replayed) EXPECT_EQ(f.store->get(k)->bytes(), entry->bytes());
+  for (const auto& [k, entry] : replayed) EXPECT_EQ(f.store->get(k)->text(), entry->text());
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ void Housekeeper::look() {
   for (const store::Key& key : secrets_.take().keys) {
     const store::EntryPtr entry = store_.get(key);
     // Most secrets are no tokens, and need not be read to see that.
-    if (entry && entry->bytes().contains(kTokenType) &&
+    if (entry && entry->text().view().contains(kTokenType) &&
         json::get_string(*entry->value(), {"type"}) == kTokenType) {
       token_secrets_.insert(key);
       stale_secrets_.insert(key);

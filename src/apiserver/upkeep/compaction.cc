@@ -51,6 +51,7 @@ void Server::tick() {
   if (const auto old = compaction_.old_news(elapsed, store_.revision())) {
     store_.forget_history(*old);
   }
+  cold_storage_.tick(store_, clock_);
   if (!compaction_.due(elapsed)) return;
   if (kinds()->by_key(leases().key()) != nullptr) {
     const bool known = store_.get({.resource = leases().key(),

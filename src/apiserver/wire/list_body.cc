@@ -15,7 +15,7 @@ bool ListBody::pull(std::string& out, std::function<void()> /*wake: there is alw
   out += std::exchange(head_, {});
   while (next_ < entries_.size() && out.size() < kPieceBytes) {
     if (next_ > 0) out += ',';
-    out += entries_[next_]->bytes();
+    out += entries_[next_]->text().view();
     entries_[next_++].reset();
   }
   if (next_ < entries_.size()) return true;
