@@ -132,7 +132,7 @@ TEST(Client, ReadsAStreamAndNoticesItsEnd) {
   ASSERT_TRUE(stream);
   std::string all;
   while (true) {
-    const auto piece = (*stream)->read(10s);
+    const auto piece = (*stream)->read(60s);
     ASSERT_TRUE(piece) << piece.error().message;
     if (!*piece) break;
     all += **piece;
@@ -148,9 +148,9 @@ TEST(Client, AStreamThatBreaksIsAnErrorAndNotAnEnd) {
   Client client;
   const auto stream = client.open({.port = server->port(0)}, {});
   ASSERT_TRUE(stream);
-  EXPECT_EQ((*stream)->read(10s).value(), "a");
+  EXPECT_EQ((*stream)->read(60s).value(), "a");
   server.reset();
-  EXPECT_FALSE((*stream)->read(10s));
+  EXPECT_FALSE((*stream)->read(60s));
 }
 
 TEST(Client, IsInterruptedFromAnotherThread) {
@@ -161,12 +161,26 @@ TEST(Client, IsInterruptedFromAnotherThread) {
     Client client;
     const auto stream = client.open({.port = server->port(0)}, {});
     ASSERT_TRUE(stream);
-    EXPECT_EQ((*stream)->read(10s).value(), "a");
+    EXPECT_EQ((*stream)->read(60s).value(), "a");
     std::thread other([&] { all ? client.shut_down() : (*stream)->cancel(); });
     EXPECT_FALSE((*stream)->read());
     EXPECT_FALSE((*stream)->read());
     other.join();
     EXPECT_EQ(client.send({.port = server->port(0)}, {.method = "HEAD"}).has_value(), !all);
+  }
+}
+
+TEST(Client, FailsAfterItsEndAlsoWhereItNeedNotWait) {
+  // So much that the rest is there, mostly, when the first piece is read.
+  const auto server =
+      serve([](const http::Request&) { return http::Response{.body = std::string(1 << 20, 'x')}; });
+  for (const bool all : {false, true}) {
+    Client client;
+    const auto stream = client.open({.port = server->port(0)}, {});
+    ASSERT_TRUE(stream);
+    EXPECT_TRUE((*stream)->read(60s));
+    all ? client.shut_down() : (*stream)->cancel();
+    EXPECT_FALSE((*stream)->read());
   }
 }
 

@@ -81,6 +81,7 @@ Interrupt::~Interrupt() {
 }
 
 void Interrupt::set() {
+  set_ = true;
   const std::uint64_t one = 1;
   // A full counter is set already, so the result does not matter.
   [[maybe_unused]] const ssize_t ignored = ::write(fd_, &one, sizeof one);
@@ -209,6 +210,11 @@ Result<void> Wire::handshake(const Endpoint& endpoint, SSL_CTX* tls, Deadline de
   }
 }
 
+Result<void> Wire::still_wanted() const {
+  if (!interrupt_.is_set() && !everything_->is_set()) return {};
+  return fail(Code::kServiceUnavailable, "the call to " + shown_ + " was cancelled");
+}
+
 Result<void> Wire::wait(short events, Deadline deadline) {
   while (true) {
     std::array<pollfd, 3> fds{pollfd{fd_, events, 0}, pollfd{interrupt_.fd(), POLLIN, 0},
@@ -221,9 +227,7 @@ Result<void> Wire::wait(short events, Deadline deadline) {
     }
     const int ready = ::poll(fds.data(), fds.size(), timeout_ms);
     if (ready < 0 && errno == EINTR) continue;
-    if (fds[1].revents != 0 || fds[2].revents != 0) {
-      return fail(Code::kServiceUnavailable, "the call to " + shown_ + " was cancelled");
-    }
+    SKIFF_TRY(still_wanted());
     if (ready == 0 && deadline && std::chrono::steady_clock::now() >= *deadline) {
       return fail(Code::kTimeout, shown_ + " did not answer in time");
     }
@@ -241,6 +245,7 @@ std::unexpected<Error> Wire::broken(std::string_view what) const {
 
 Result<void> Wire::write(std::string_view data, Deadline deadline) {
   while (!data.empty()) {
+    SKIFF_TRY(still_wanted());
     short wanted = POLLOUT;
     errno = 0;
     ssize_t sent = 0;
@@ -268,6 +273,7 @@ Result<void> Wire::write(std::string_view data, Deadline deadline) {
 
 Result<std::size_t> Wire::read(std::span<char> into, Deadline deadline) {
   while (true) {
+    SKIFF_TRY(still_wanted());
     short wanted = POLLIN;
     errno = 0;
     if (ssl_) {

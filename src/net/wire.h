@@ -4,6 +4,7 @@
 
 #include <openssl/ssl.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -30,10 +31,12 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
   void set();
+  bool is_set() const { return set_; }
   int fd() const { return fd_; }
 
  private:
   int fd_;
+  std::atomic<bool> set_ = false;
 };
 
 // One thread may read while another writes.
@@ -57,6 +60,8 @@ class Wire {
  private:
   Wire(int fd, std::string shown, std::shared_ptr<Interrupt> everything);
   Result<void> wait(short events, Deadline deadline);
+  // An error where it was interrupted, whether or not there would be something to wait for.
+  Result<void> still_wanted() const;
   Result<void> finish_connect(Deadline deadline);
   Result<void> handshake(const Endpoint& endpoint, SSL_CTX* tls, Deadline deadline);
   std::unexpected<Error> broken(std::string_view what) const;
