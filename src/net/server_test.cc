@@ -47,13 +47,13 @@ class RawSocket {
     }
   }
   // Reads until the text has been seen; what came so far where the server hung up or is silent.
-  std::string read_until(std::string_view text, int timeout_ms = 10'000) {
+  std::string read_until(std::string_view text, int timeout_ms = 60'000) {
     while (!text_.contains(text) && read_some(timeout_ms)) {
     }
     return text_;
   }
   std::string read_all() {
-    while (read_some(10'000)) {
+    while (read_some(60'000)) {
     }
     return text_;
   }
@@ -104,7 +104,7 @@ struct Tap {
     if (call) call();
   }
   template <class Condition>
-  bool wait(Condition condition, std::chrono::milliseconds time = 10s) {
+  bool wait(Condition condition, std::chrono::milliseconds time = 60s) {
     std::unique_lock lock(mutex);
     return changed.wait_for(lock, time, condition);
   }
@@ -432,7 +432,7 @@ TEST(Server, StopsWithOpenStreamsAndSurvivesLateWakes) {
   });
   const auto begun = std::chrono::steady_clock::now();
   server.reset();
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 30s);
   waker.join();
   for (const auto& tap : taps) {
     EXPECT_TRUE(tap->destroyed);
@@ -483,7 +483,7 @@ TEST(Server, HoldsAnAnswerUntilItsRevisionIsSafe) {
   socket.send("GET /7 HTTP/1.1\r\nHost: h\r\n\r\n");
   {
     std::unique_lock lock(mutex);
-    ASSERT_TRUE(changed.wait_for(lock, 10s, [&] { return held.size() == 1; }));
+    ASSERT_TRUE(changed.wait_for(lock, 60s, [&] { return held.size() == 1; }));
   }
   EXPECT_EQ(held[0].first, 7U);
   EXPECT_EQ(socket.read_until("done", 50), "");
@@ -493,7 +493,7 @@ TEST(Server, HoldsAnAnswerUntilItsRevisionIsSafe) {
   socket.send("GET /7 HTTP/1.1\r\nHost: h\r\n\r\n");
   {
     std::unique_lock lock(mutex);
-    ASSERT_TRUE(changed.wait_for(lock, 10s, [&] { return held.size() == 2; }));
+    ASSERT_TRUE(changed.wait_for(lock, 60s, [&] { return held.size() == 2; }));
   }
   server.reset();
   held[1].second();

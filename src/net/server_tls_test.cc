@@ -20,7 +20,7 @@ struct Seen {
 
   bool wait_for_end(int count) {
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, 10s, [&] { return destroyed == count; });
+    return changed.wait_for(lock, 60s, [&] { return destroyed == count; });
   }
 };
 
@@ -89,7 +89,7 @@ TEST_F(TlsServerTest, AStreamArrivesAsItIsMadeAndEndsWithItsReader) {
   ASSERT_TRUE(stream) << stream.error().message;
   std::string text;
   while (!text.contains("\n50\n")) {
-    const auto piece = (*stream)->read(10s);
+    const auto piece = (*stream)->read(60s);
     ASSERT_TRUE(piece) << piece.error().message;
     ASSERT_TRUE(*piece);
     text += **piece;
@@ -104,7 +104,7 @@ TEST_F(TlsServerTest, StopsWithOpenStreams) {
   for (int i = 0; i < 5; ++i) {
     auto stream = client_.open(endpoint_, {.target = "/count"});
     ASSERT_TRUE(stream) << stream.error().message;
-    EXPECT_TRUE((*stream)->read(10s));
+    EXPECT_TRUE((*stream)->read(60s));
     streams.push_back(std::move(*stream));
   }
   server_.reset();

