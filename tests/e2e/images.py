@@ -97,7 +97,7 @@ class Registry:
         self.log = open(folder / "log", "wb")
         self.process = subprocess.Popen(["docker-registry", "serve", str(folder / "config.json")],
                                         stdout=self.log, stderr=self.log)
-        wait_for(self.answers, 20)
+        wait_for(self.answers)
 
     def answers(self):
         try:

@@ -107,7 +107,7 @@ def left_behind(before, after):
 
 
 @contextlib.contextmanager
-def nothing_leaks(server, seconds=20):
+def nothing_leaks(server, seconds=60):
     """Whatever the block starts is gone soon after it, and what was there before is there still."""
     # A Skiff that has just started makes the rules of its services a moment later.
     settle = time.monotonic() + seconds

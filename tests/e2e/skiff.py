@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -29,18 +30,23 @@ GIVEN = set()
 
 
 def free_port():
-    """One that nobody listens on, and that was not given before: the kernel may name the same one twice in a row."""
+    """One that nobody listens on and that was not given before. Below those that the kernel gives to connections: one
+    of these could take it before its server listens, or while that is being restarted. And below node ports."""
     while True:
+        port = random.randrange(10_000, 30_000)
         with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
         if port not in GIVEN:
             GIVEN.add(port)
             return port
 
 
-def wait_for(what, seconds=30, every=0.05):
-    """The first true value of `what()`; fails with its last value after `seconds`."""
+def wait_for(what, seconds=60, every=0.05):
+    """The first true value of `what()`; fails with its last value after `seconds`, which cost nothing otherwise and
+    are meant for the slowest machine."""
     end = time.monotonic() + seconds
     value = what()
     while not value:
@@ -92,7 +98,7 @@ class Skiff:
         """kill -9, and wait until the process is really gone."""
         pid = self.pid()
         os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: not alive(pid), 10, 0.002)
+        wait_for(lambda: not alive(pid), every=0.002)
 
     def stop(self):
         self.run("down", check=False)
@@ -155,7 +161,7 @@ class Skiff:
     def job(self, plural, name, ns="default"):
         return self.get(f"/apis/kubeflow.org/v1/namespaces/{ns}/{plural}/{name}")
 
-    def wait_phase(self, name, phase, ns="default", seconds=30):
+    def wait_phase(self, name, phase, ns="default", seconds=60):
         def reached():
             pod = self.pod(name, ns)
             return pod and pod["status"].get("phase") == phase and pod

@@ -116,9 +116,9 @@ def test_what_is_told(request, name):
         now = state(skiff, name)
         return now.get("reason") in reasons and all(w in now.get("message", "") for w in words)
     try:
-        wait_for(told, 15)
+        wait_for(told)
         wait_for(lambda: any(e["reason"] == event and all(w in e["message"] for w in event_words)
-                             for e in events(skiff, name)), 15)
+                             for e in events(skiff, name)))
         why = skiff.run("why", f"pod/{name}").stdout
         assert all(w in why for w in (words or event_words)), why
         assert all(w in skiff.kubectl("describe", "pod", name).stdout for w in event_words)
@@ -134,7 +134,7 @@ def unscheduled(skiff, name):
     def told():
         conditions = skiff.pod(name)["status"].get("conditions", [])
         return next((c["message"] for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), None)
-    message = wait_for(told, 15)
+    message = wait_for(told)
     wait_for(lambda: any(e["reason"] == "FailedScheduling" and e["message"] == message for e in events(skiff, name)))
     assert message in skiff.run("why", f"pod/{name}").stdout
     return message

@@ -34,7 +34,7 @@ def test_run_shows_output_and_passes_the_exit_code_on(server):
 def test_run_with_input_and_removal(server):
     done = server.run("run", "two", "-i", "--rm", "--", "sh", "-c", "read x; echo $x $x", stdin="ho\n")
     assert done.stdout == "ho ho\n"
-    wait_for(lambda: server.pod("two") is None, 20)
+    wait_for(lambda: server.pod("two") is None)
 
 
 def test_run_says_why_it_waits(server):
@@ -43,7 +43,7 @@ def test_run_says_why_it_waits(server):
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130
     process.stderr.close()
-    wait_for(lambda: server.pod("big") is None, 20)
+    wait_for(lambda: server.pod("big") is None)
 
 
 def test_exec(server):
@@ -92,7 +92,7 @@ def test_cp_takes_nothing_but_what_was_asked_for(server, tmp_path):
     pod = pod_manifest("evil", ["sh", "-c", script])
     pod["spec"]["containers"][0]["env"] = [{"name": "PATH", "value": "/tmp/bin:/usr/bin:/bin"}]
     server.request("POST", "/api/v1/namespaces/default/pods", pod)
-    wait_for(lambda: "up" in server.run("logs", "evil", check=False).stdout, 30)
+    wait_for(lambda: "up" in server.run("logs", "evil", check=False).stdout)
     server.run("cp", "evil:/tmp/evil/model", str(tmp_path / "model"))
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
     assert (tmp_path / "model").read_text() == "m\n"
@@ -103,7 +103,7 @@ def test_port_forward(server):
             "while True:\n  p, _ = s.accept()\n  w = b''\n  while x := p.recv(9999): w += x\n  p.sendall(w.upper()); p.close()\n")
     server.request("POST", "/api/v1/namespaces/default/pods", pod_manifest("echo", ["python3", "-c", code]))
     server.wait_phase("echo", "Running")
-    wait_for(lambda: "up" in server.run("logs", "echo").stdout, 20)
+    wait_for(lambda: "up" in server.run("logs", "echo").stdout)
     port = free_port()
     process = start(server, "port-forward", "pod/echo", f"{port}:7000", stdout=subprocess.PIPE, text=True)
     try:

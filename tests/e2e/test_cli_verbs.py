@@ -238,7 +238,7 @@ def test_wait_gives_up_in_time(things):
     began = time.monotonic()
     failing(things.run("wait", "cm/one", "cm/two", "--for=condition=Ready", "--timeout=1s", check=False),
             "timed out waiting for the condition on configmaps/one", "configmaps/two")
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 25, "its own patience is thirty"
     failing(things.run("wait", "cm/one", "--for=condition=Ready", "--timeout=0", check=False), "timed out")
     failing(things.run("wait", "cm/none", "--for=condition=Ready", check=False), "not found")
     failing(things.run("wait", "cm", "-l", "app=none", "--for=condition=Ready", check=False), "no matching resources")

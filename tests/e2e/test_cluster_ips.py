@@ -88,7 +88,7 @@ def web(skiff):
     skiff.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     spec = json.loads(skiff.kubectl("get", "service", "web", "-o", "json").stdout)["spec"]
     names = {pod["metadata"]["name"] for pod in skiff.pods(selector="app=web")}
-    wait_for(lambda: ask(spec["clusterIP"]) in names, 30)
+    wait_for(lambda: ask(spec["clusterIP"]) in names)
     yield spec["clusterIP"], spec["ports"][0]["nodePort"], names
     skiff.kubectl("delete", "service/web", "deployment/web")
 
@@ -97,7 +97,7 @@ def test_both_pods_answer_this_machine(web):
     ip, node_port, pods = web
     for address in (ip, f"127.0.0.1:{node_port}"):
         seen = set()
-        wait_for(lambda: seen.add(ask(address)) or seen >= pods, 30)
+        wait_for(lambda: seen.add(ask(address)) or seen >= pods)
         assert seen == pods
 
 
@@ -114,7 +114,7 @@ def test_a_client_with_affinity_stays_with_its_pod(skiff, web):
     _, _, pods = web
     apply(skiff, dict(service("sticky", selector={"app": "web"}, sessionAffinity="ClientIP")))
     ip = cluster_ip(skiff, "sticky")
-    wait_for(lambda: ask(ip) in pods, 30)
+    wait_for(lambda: ask(ip) in pods)
     one = sorted(pods)[0]
     asked = f"import urllib.request as u\nfor _ in range(12): print(u.urlopen('http://{ip}', timeout=10).read().decode())"
     assert len(set(inside(skiff, one, asked).split())) == 1
@@ -155,14 +155,14 @@ def test_who_is_not_ready_is_left_out_and_nobody_is_a_refusal(skiff, web):
                   "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}})
     apply(skiff, service("moody"))
     ip = cluster_ip(skiff, "moody")
-    wait_for(lambda: ask(ip) == "moody", 30)
+    wait_for(lambda: ask(ip) == "moody")
     skiff.kubectl("exec", "moody", "--", "touch", "/tmp/sulks")
-    wait_for(lambda: refused(ip, 80), 30)
+    wait_for(lambda: refused(ip, 80))
     one = sorted(web[2])[0]
     script = f"import socket\ntry: socket.create_connection(('{ip}', 80), 5)\nexcept OSError as e: print(type(e).__name__)"
     assert inside(skiff, one, script) == "ConnectionRefusedError"
     skiff.kubectl("exec", "moody", "--", "rm", "/tmp/sulks")
-    wait_for(lambda: ask(ip) == "moody", 30)
+    wait_for(lambda: ask(ip) == "moody")
     skiff.kubectl("delete", "pod/moody", "service/moody")
 
 
@@ -171,9 +171,9 @@ def test_a_killed_skiff_loses_nothing_and_knows_what_changed(skiff, web):
     skiff.kill()
     assert ask(ip) in pods, "rules stay while Skiff is away"
     skiff.start()
-    wait_for(lambda: ask(ip) in pods, 30)
+    wait_for(lambda: ask(ip) in pods)
     skiff.kubectl("scale", "deployment/web", "--replicas=0")
-    wait_for(lambda: refused(ip, 80), 30)
+    wait_for(lambda: refused(ip, 80))
     skiff.kubectl("scale", "deployment/web", "--replicas=1")
     wait_for(lambda: ask(ip), 60)
 

@@ -64,6 +64,8 @@ def run_rounds(rounds, seconds_between):
             time.sleep(rng.random() * seconds_between)
             server.kill()
             server.start()
+        # A slow machine may not have come to much between the crashes.
+        wait_for(lambda: sum(len(w.acknowledged) for w in writers) > 100)
         for writer in writers:
             writer.stopping = True
         for writer in writers:
@@ -77,7 +79,6 @@ def check(server, before, writers, short, ticks):
     maps = names(server, "configmaps")
     lost = [n for w in writers for n in w.acknowledged if n not in maps]
     assert not lost, f"{len(lost)} acknowledged writes lost, e.g. {lost[:3]}"
-    assert sum(len(w.acknowledged) for w in writers) > 100
     server.wait_job("tfjobs", "steady", "Succeeded", seconds=300)
     for name, old in before.items():
         pod = server.pod(name)
@@ -146,7 +147,7 @@ def test_down_stops_pods_and_purge_leaves_nothing():
         server.wait_phase("bye", "Running")
         assert sleepers(), "the test cannot see the pod's process"
         server.run("down", "--purge")
-        wait_for(lambda: not sleepers(), 15)
+        wait_for(lambda: not sleepers())
         assert not os.path.exists(server.data)
     finally:
         server.stop()

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from skiff import BINARY, Skiff
+from skiff import BINARY, Skiff, wait_for
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 WRITERS = 4
@@ -24,7 +24,7 @@ class Gone(Exception):
 
 class Connection:
     def __init__(self, server):
-        self.http = http.client.HTTPConnection("127.0.0.1", server.http, timeout=20)
+        self.http = http.client.HTTPConnection("127.0.0.1", server.http, timeout=60)
 
     def call(self, method, path, body=None):
         try:
@@ -161,7 +161,7 @@ def start(server, log):
     process = subprocess.Popen([BINARY, "up", "--images=host", "--https", f"127.0.0.1:{server.https}",
                                 "--http", f"127.0.0.1:{server.http}"],
                                env=server.environment(), stdout=log, stderr=log)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         assert process.poll() is None, "Skiff ended by itself"
         try:
@@ -179,6 +179,11 @@ def listed(answer):
 
 def complaints(writers, watcher):
     return [w for one in (*writers, watcher) for w in one.wrong]
+
+
+def enough(rounds, writers, watcher):
+    """Whether there was load enough to prove anything, or something is proven already."""
+    return complaints(writers, watcher) or sum(w.acknowledged for w in writers) > 10 * rounds and watcher.events > 5 * rounds
 
 
 def run_rounds(rounds):
@@ -200,11 +205,13 @@ def run_rounds(rounds):
                            for one in (*writers, watcher)]
                 for thread in threads:
                     thread.start()
-                time.sleep(rng.random() * 0.15 if number < rounds else 0.5)
+                time.sleep(rng.random() * 0.15)
+                if number == rounds:  # a slow machine may not have come to much between the crashes
+                    wait_for(lambda: enough(rounds, writers, watcher))
                 process.send_signal(signal.SIGKILL)
                 process.wait()
                 for thread in threads:
-                    thread.join(30)
+                    thread.join(90)
                     assert not thread.is_alive(), "a client hangs after the crash"
                 assert not complaints(writers, watcher), f"round {number}: {complaints(writers, watcher)[:5]}"
             process, answer = start(server, log)
@@ -214,7 +221,6 @@ def run_rounds(rounds):
             assert not complaints(writers, watcher), complaints(writers, watcher)[:5]
         acknowledged = sum(w.acknowledged for w in writers)
         print(f"{rounds} rounds, {acknowledged} acknowledged, {watcher.events} events, {watcher.lists} lists")
-        assert acknowledged > 10 * rounds and watcher.events > 5 * rounds, "too little load to prove anything"
     finally:
         if process:
             process.kill()

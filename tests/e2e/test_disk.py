@@ -105,12 +105,12 @@ def test_a_full_disk_refuses_writes_and_recovers_by_itself():
             assert "is full" in server.request("GET", "/skiff/v1/status")[1]["refusing"]
 
             os.remove(disk / "ballast")
-            wait_for(lambda: create(server, "after")[0] in (201, 409), 15)
+            wait_for(lambda: create(server, "after")[0] in (201, 409))
             assert create(server, "after-2")[0] == 201
             assert server.pid() == pid and server.request("GET", "/readyz")[0] == 200
             assert safe | {"after", "after-2"} <= names(server) | {"kube-root-ca.crt"}
             assert "refused" not in names(server)
-            wait_for(lambda: "after-2" in watcher.names, 15)
+            wait_for(lambda: "after-2" in watcher.names)
             mine = [n for n in watcher.names if n.startswith("more-")]
             assert mine[:len(acknowledged)] == acknowledged and len(set(mine)) == len(mine)
 

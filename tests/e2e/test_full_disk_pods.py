@@ -48,7 +48,7 @@ def test_pods_end_while_the_disk_is_full(server):
         for code in (0, 3):
             end = wait_for(lambda: state(server, f"ends-{code}").get("terminated"), 60)
             assert end["exitCode"] == code
-        wait_for(lambda: server.request("POST", PODS, pod_manifest("after", ["true"]))[0] in (201, 409), 30)
+        wait_for(lambda: server.request("POST", PODS, pod_manifest("after", ["true"]))[0] in (201, 409))
         server.wait_phase("after", "Succeeded", seconds=60)
         # And the ends are on the disk, not only in somebody's memory.
         server.kill()
@@ -56,7 +56,7 @@ def test_pods_end_while_the_disk_is_full(server):
         assert state(server, "ends-3")["terminated"]["exitCode"] == 3
         for name in ("ends-0", "ends-3", "after"):
             server.request("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
-        wait_for(lambda: not server.pods(), 30)
+        wait_for(lambda: not server.pods())
 
 
 def test_a_pod_that_fills_its_volume_harms_itself_only(server):
@@ -78,7 +78,7 @@ def test_a_pod_that_fills_its_volume_harms_itself_only(server):
         assert server.kubectl("logs", "beside").stdout == "fine\n"
         for name in ("fills", "beside"):
             server.request("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
-        wait_for(lambda: not server.pods(), 30)
+        wait_for(lambda: not server.pods())
 
 
 def test_a_pod_that_fills_the_disk_is_evicted_or_refused(server):
@@ -91,9 +91,9 @@ def test_a_pod_that_fills_the_disk_is_evicted_or_refused(server):
         wait_for(lambda: server.pod("greedy")["status"].get("reason") == "Evicted", 60)
         told = server.pod("greedy")["status"]
         assert told["phase"] == "Failed" and "exceeds the limit \"1Mi\"" in told["message"], told
-        wait_for(lambda: shutil.disk_usage(server.ballast.parent).free > 20 << 20, 30)
-        wait_for(lambda: server.request("POST", PODS, pod_manifest("after", ["true"]))[0] in (201, 409), 30)
+        wait_for(lambda: shutil.disk_usage(server.ballast.parent).free > 20 << 20)
+        wait_for(lambda: server.request("POST", PODS, pod_manifest("after", ["true"]))[0] in (201, 409))
         server.wait_phase("after", "Succeeded", seconds=60)
         for name in ("greedy", "after"):
             server.request("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
-        wait_for(lambda: not server.pods(), 30)
+        wait_for(lambda: not server.pods())

@@ -81,7 +81,7 @@ def test_the_node_shows_its_gpus(server):
 
 
 def test_use_of_gpus_is_shown(server):
-    wait_for(lambda: "125%" in server.run("top", "nodes", check=False).stdout, 30, 0.3)
+    wait_for(lambda: "125%" in server.run("top", "nodes", check=False).stdout, every=0.3)
     assert "1024Mi" in server.run("top", "nodes").stdout
 
 

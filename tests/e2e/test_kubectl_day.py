@@ -96,8 +96,8 @@ def test_looking_around(day):
 def test_a_pod_and_its_log(day):
     day("apply", "-f", "-", stdin=POD)
     day("wait", "pod/hello", "--for=condition=PodScheduled", "--timeout=20s")
-    wait_for(lambda: "hello" in day("logs", "hello", check=False).stdout, 20)
-    wait_for(lambda: "Completed" in day("get", "pod", "hello").stdout, 20)
+    wait_for(lambda: "hello" in day("logs", "hello", check=False).stdout)
+    wait_for(lambda: "Completed" in day("get", "pod", "hello").stdout)
     assert "Image:" in day("describe", "pod", "hello").stdout
     day("delete", "pod", "hello")
 
@@ -146,11 +146,11 @@ def test_a_deployment_is_changed_in_every_way(day):
 def test_a_custom_kind(day):
     day("apply", "-f", "-", stdin=CRD)
     day("wait", "crd/boats.sea.example.org", "--for=condition=Established", "--timeout=10s")
-    wait_for(lambda: day("apply", "-f", "-", stdin=BOAT, check=False).returncode == 0, 10)
+    wait_for(lambda: day("apply", "-f", "-", stdin=BOAT, check=False).returncode == 0)
     assert "50" in day("get", "bt").stdout
     day("scale", "boat/argo", "--replicas=7")
     assert "7" in day("get", "boats", "argo", "-o", "jsonpath={.spec.crew}").stdout
-    wait_for(lambda: "How many sail" in day("explain", "boat.spec.crew", check=False).stdout, 10)
+    wait_for(lambda: "How many sail" in day("explain", "boat.spec.crew", check=False).stdout)
     refused = day("apply", "-f", "-", stdin=BOAT.replace("50", "0"), check=False)
     assert refused.returncode == 1 and "greater than or equal to 1" in refused.stderr
     day("delete", "-f", "-", stdin=CRD)

@@ -29,11 +29,15 @@ def start(skiff, manifest, name, command, policy="Always", **probes):
 
 
 def test_readiness_by_a_command_follows_the_container(skiff, manifest):
-    start(skiff, manifest, "ready", ["sh", "-c", "sleep 2; touch /tmp/ready; sleep 3; rm /tmp/ready; sleep 600"],
-          readinessProbe={"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1, "failureThreshold": 1})
+    start(skiff, manifest, "ready", ["sleep", "600"],
+          readinessProbe={"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1, "timeoutSeconds": 10,
+                          "failureThreshold": 1})
     skiff.wait_phase("ready", "Running")
     assert condition(skiff.pod("ready"), "Ready") == "False"
+    wait_for(lambda: events(skiff, "ready", "Unhealthy"))
+    skiff.kubectl("exec", "ready", "--", "touch", "/tmp/ready")
     wait_for(lambda: condition(skiff.pod("ready"), "Ready") == "True")
+    skiff.kubectl("exec", "ready", "--", "rm", "/tmp/ready")
     wait_for(lambda: condition(skiff.pod("ready"), "Ready") == "False")
     pod = skiff.pod("ready")
     assert main(pod)["restartCount"] == 0 and main(pod)["started"] and not main(pod)["ready"]
@@ -43,12 +47,14 @@ def test_readiness_by_a_command_follows_the_container(skiff, manifest):
 
 def test_liveness_by_http_kills_and_the_policy_restarts(skiff, manifest):
     # Serves its folder; the file that is asked for goes away.
-    start(skiff, manifest, "alive", ["sh", "-c", "mkdir -p /tmp/www; cd /tmp/www; touch fine; (sleep 2; rm fine) & "
+    fine = {"httpGet": {"path": "/fine", "port": "web"}, "periodSeconds": 1, "timeoutSeconds": 10}
+    start(skiff, manifest, "alive", ["sh", "-c", "mkdir -p /tmp/www; cd /tmp/www; touch fine; "
                                      "exec python3 -m http.server 8099"],
           ports=[{"name": "web", "containerPort": 8099}],
-          livenessProbe={"httpGet": {"path": "/fine", "port": "web"}, "initialDelaySeconds": 1, "periodSeconds": 1,
-                         "failureThreshold": 2})
-    skiff.wait_phase("alive", "Running")
+          startupProbe={**fine, "failureThreshold": 60},
+          livenessProbe={**fine, "initialDelaySeconds": 1, "failureThreshold": 2})
+    wait_for(lambda: condition(skiff.pod("alive"), "Ready") == "True")
+    skiff.kubectl("exec", "alive", "--", "rm", "/tmp/www/fine")
     wait_for(lambda: main(skiff.pod("alive"))["restartCount"] >= 1)
     assert "Liveness probe failed: HTTP probe failed with statuscode: 404" in events(skiff, "alive", "Unhealthy")
     assert "Container main failed liveness probe, will be restarted" in events(skiff, "alive", "Killing")
@@ -57,15 +63,16 @@ def test_liveness_by_http_kills_and_the_policy_restarts(skiff, manifest):
 
 
 def test_startup_by_tcp_holds_back_the_others(skiff, manifest):
-    start(skiff, manifest, "slow", ["sh", "-c", "sleep 3; exec python3 -m http.server 8098"],
-          startupProbe={"tcpSocket": {"port": 8098}, "periodSeconds": 1, "failureThreshold": 30},
-          livenessProbe={"tcpSocket": {"port": 8098}, "periodSeconds": 1, "failureThreshold": 1})
+    start(skiff, manifest, "slow", ["sh", "-c", "until test -e /tmp/go; do sleep 0.1; done; exec python3 -m http.server 8098"],
+          startupProbe={"tcpSocket": {"port": 8098}, "periodSeconds": 1, "timeoutSeconds": 10, "failureThreshold": 100},
+          livenessProbe={"tcpSocket": {"port": 8098}, "periodSeconds": 1, "timeoutSeconds": 10, "failureThreshold": 1})
     skiff.wait_phase("slow", "Running")
+    wait_for(lambda: any("connect: connection refused" in m for m in events(skiff, "slow", "Unhealthy")))
     assert main(skiff.pod("slow"))["started"] is False
+    skiff.kubectl("exec", "slow", "--", "touch", "/tmp/go")
     wait_for(lambda: main(skiff.pod("slow"))["ready"])
-    time.sleep(2)
+    time.sleep(2)  # it is asked now and then, and answers
     assert main(skiff.pod("slow"))["restartCount"] == 0
-    assert any("connect: connection refused" in m for m in events(skiff, "slow", "Unhealthy"))
     skiff.kubectl("delete", "pod", "slow", "--now")
 
 

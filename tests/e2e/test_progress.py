@@ -29,7 +29,7 @@ def run(skiff, manifest):
 def test_steps_from_the_log_are_in_the_status(skiff, run):
     run(tfjob("steps", script("import time\nfor i in range(1, 1000): print(f'step {i}/1000 loss={1/i:.3f}'); time.sleep(0.2)"),
               {"Worker": 2}), "tfjob")
-    wait_for(lambda: "estimatedCompletionTime" in progress(skiff, "tfjobs", "steps"), 40)
+    wait_for(lambda: "estimatedCompletionTime" in progress(skiff, "tfjobs", "steps"))
     told = progress(skiff, "tfjobs", "steps")
     assert told["totalSteps"] == 1000 and 0 < told["step"] < 1000 and "loss" in told["metrics"]
     assert told["replica"] == "worker-0" and told["firstStepTime"] <= told["lastUpdateTime"]
@@ -46,7 +46,7 @@ def test_steps_from_the_log_are_in_the_status(skiff, run):
 def test_a_bar_without_newlines_is_seen_while_it_grows(skiff, run):
     bar = "import sys, time\nfor i in range(1, 1000):\n    sys.stderr.write(f'\\r {i/10:.0f}%|##  | {i}/1000 [00:01<00:02, 9it/s, loss=0.5]')\n    time.sleep(0.1)"
     run(pytorchjob("bar", script(bar), 0), "pytorchjob")
-    wait_for(lambda: progress(skiff, "pytorchjobs", "bar").get("step"), 40)
+    wait_for(lambda: progress(skiff, "pytorchjobs", "bar").get("step"))
     assert progress(skiff, "pytorchjobs", "bar")["totalSteps"] == 1000
 
 
@@ -56,7 +56,7 @@ def test_a_file_of_json_lines_goes_before_the_log(skiff, run):
               "    print(json.dumps({'step': 30, 'total_steps': 40, 'metrics': {'auc': 0.75}}), file=f)\n"
               "time.sleep(60)")
     run(tfjob("file", script(writes), {"Worker": 1}), "tfjob")
-    told = wait_for(lambda: progress(skiff, "tfjobs", "file").get("step") == 30 and progress(skiff, "tfjobs", "file"), 40)
+    told = wait_for(lambda: progress(skiff, "tfjobs", "file").get("step") == 30 and progress(skiff, "tfjobs", "file"))
     assert told["percent"] == 75 and told["metrics"] == {"auc": "0.75"}
 
 

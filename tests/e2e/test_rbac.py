@@ -51,9 +51,9 @@ def test_roles_gather_others_by_label(skiff):
     skiff.kubectl("create", "clusterrole", "boats", "--verb=get", "--resource=pods/exec")
     skiff.kubectl("label", "clusterrole", "boats", "rbac.authorization.k8s.io/aggregate-to-view=true")
     role = lambda: skiff.kubectl("get", "clusterrole", "view", "-o", "json").stdout  # noqa: E731
-    wait_for(lambda: "pods/exec" in role(), 10)
+    wait_for(lambda: "pods/exec" in role())
     skiff.kubectl("delete", "clusterrole", "boats")
-    wait_for(lambda: "pods/exec" not in role(), 10)
+    wait_for(lambda: "pods/exec" not in role())
 
 
 def test_tokens_of_service_accounts(skiff):

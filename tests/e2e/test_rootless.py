@@ -236,7 +236,7 @@ def test_a_killed_skiff_finds_its_pods_and_their_network_again(rootless):
     # What carried its packets has ended meanwhile.
     rootless.kill()
     os.kill(before["network"]["pid"], 9)
-    wait_for(lambda: not alive(before["network"]["pid"]), 10)
+    wait_for(lambda: not alive(before["network"]["pid"]))
     rootless.start()
     assert rootless.record()["network"] != before["network"]
     assert inside(rootless, "client", fetch("http://web:8080")) == "hi"
@@ -269,7 +269,7 @@ def kill_processes(*pids):
     for pid in pids:
         os.kill(pid, 9)
     for pid in pids:
-        wait_for(lambda: not alive(pid), 10)
+        wait_for(lambda: not alive(pid))
 
 
 @needs_namespace
@@ -287,7 +287,7 @@ def test_a_killed_holder_leaves_no_network_program(then):
         else:
             server.start()
             assert server.record()["network"] != before["network"]
-        wait_for(lambda: not alive(before["network"]["pid"]), 10)
+        wait_for(lambda: not alive(before["network"]["pid"]))
     finally:
         server.stop()
 

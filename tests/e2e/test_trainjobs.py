@@ -62,7 +62,17 @@ def say_place(greeting):
         except OSError:
             time.sleep(0.1)
     print(greeting, here, "rank", os.environ["PET_NODE_RANK"], "of", os.environ["PET_NNODES"], flush=True)
-    time.sleep(5)  # whose name is asked for must not have ended
+    # Whose name is asked for must not have ended: it waits for the other.
+    if os.environ["PET_NODE_RANK"] == "0":
+        with socket.create_server(("", 29501)) as meeting:
+            meeting.accept()[0].close()
+    else:
+        while True:
+            try:
+                socket.create_connection((first, 29501), timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.1)
     print("first at", first, os.environ["PET_MASTER_PORT"], os.environ["PET_NPROC_PER_NODE"], flush=True)
 
 
@@ -220,7 +230,7 @@ def test_two_jobs_that_do_not_fit_together_run_one_after_the_other(server, manif
         value["spec"]["trainer"].update(needs)
         server.kubectl("apply", "-f", manifest(value, f"{name}.json"))
     for name in ("one", "two"):
-        wait_for(lambda name=name: condition(server, name, "Complete"), 40)
+        wait_for(lambda name=name: condition(server, name, "Complete"))
 
 
 def test_how_far_a_job_is_stands_in_its_status(server, manifest):
