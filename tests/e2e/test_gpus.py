@@ -72,7 +72,8 @@ def remove(server, *names):
 
 
 def test_the_node_shows_its_gpus(server):
-    (node,) = json.loads(server.kubectl("get", "nodes", "-o", "json").stdout)["items"]
+    # A node is told of before what it has is.
+    node = wait_for(lambda: next((n for n in server.get("/api/v1/nodes")["items"] if "allocatable" in n["status"]), None))
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
     described = server.kubectl("describe", "node", node["metadata"]["name"]).stdout
     assert "nvidia.com/gpu.product=Fake-GPU-9000" in described
@@ -152,8 +153,7 @@ def test_top_tells_the_gpus_of_each_replica(server):
            "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": {"spec": {
                "terminationGracePeriodSeconds": 0, "containers": [container]}}}}}}
     create(server, job)
-    told = wait_for(lambda: "uses" in server.run("top", "job", "uses").stdout.split("\n")[1] and
-                    server.run("top", "job", "uses").stdout)
-    assert "GPU(%)" in told and any(busy in told for busy in ("75%", "50%")), told
+    shown = lambda: server.run("top", "job", "uses", check=False).stdout  # noqa: E731
+    wait_for(lambda: (told := shown()) and "GPU(%)" in told and any(busy in told for busy in ("75%", "50%")))
     assert "GPU(%)" in server.run("describe", "pytorchjob", "uses").stdout
     server.run("delete", "pytorchjob", "uses")

@@ -58,11 +58,12 @@ def test_a_failed_post_start_hook_kills_and_the_policy_restarts(skiff, manifest,
 
 
 def test_pre_stop_runs_before_the_signal(skiff, manifest, tmp_path):
-    program = "trap 'echo term >> /notes/said; exit 0' TERM; while :; do sleep 0.1; done"
+    program = "trap 'echo term >> /notes/said; exit 0' TERM; touch /notes/up; while :; do sleep 0.1; done"
     skiff.kubectl("apply", "-f", manifest(build(
         "leaves", ["sh", "-c", program], tmp_path,
         lifecycle={"preStop": shell("sleep 1; echo hook >> /notes/said")})))
     skiff.wait_phase("leaves", "Running")
+    wait_for((tmp_path / "up").exists)
     skiff.kubectl("delete", "pod", "leaves")
     assert (tmp_path / "said").read_text() == "hook\nterm\n"
 
@@ -97,7 +98,8 @@ def test_a_pre_stop_hook_over_http_is_asked_on_a_liveness_restart(skiff, manifes
 
 def test_sidecars_end_after_the_others_in_reverse_order(skiff, manifest, tmp_path):
     def program(name):
-        return ["sh", "-c", f"trap 'echo {name} >> /notes/said; exit 0' TERM; while :; do sleep 0.1; done"]
+        return ["sh", "-c", f"trap 'echo {name} >> /notes/said; exit 0' TERM; touch /notes/{name}; "
+                            "while :; do sleep 0.1; done"]
 
     pod = build("together", program("main"), tmp_path)
     mount = pod["spec"]["containers"][0]["volumeMounts"]
@@ -114,16 +116,17 @@ def test_sidecars_end_after_the_others_in_reverse_order(skiff, manifest, tmp_pat
     (tmp_path / "go").touch()
     skiff.wait_phase("together", "Running")
     wait_for(lambda: main(skiff.pod("together"))["ready"])
+    wait_for(lambda: all((tmp_path / name).exists() for name in ("main", "second", "first")))
     skiff.kubectl("delete", "pod", "together")
     assert (tmp_path / "said").read_text() == "main\nsecond\nfirst\n"
 
 
 def test_a_pod_whose_main_container_ended_ends_its_sidecars(skiff, manifest, tmp_path):
-    pod = build("done", ["sh", "-c", "exit 0"], tmp_path, policy="Never")
+    pod = build("done", ["sh", "-c", "until [ -e /notes/up ]; do sleep 0.1; done"], tmp_path, policy="Never")
     mount = pod["spec"]["containers"][0]["volumeMounts"]
     pod["spec"]["initContainers"] = [
         {"name": "side", "image": pod["spec"]["containers"][0].get("image", "host"), "restartPolicy": "Always",
-         "command": ["sh", "-c", "trap 'echo side > /notes/said; exit 3' TERM; while :; do sleep 0.1; done"],
+         "command": ["sh", "-c", "trap 'echo side > /notes/said; exit 3' TERM; touch /notes/up; while :; do sleep 0.1; done"],
          "volumeMounts": mount}]
     skiff.kubectl("apply", "-f", manifest(pod))
     skiff.wait_phase("done", "Succeeded")

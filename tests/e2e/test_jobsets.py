@@ -30,11 +30,15 @@ def wait_end(skiff, name, state):
         raise AssertionError(f"{late}\n{shown}{skiff.kubectl('get', 'jobs,pods', '-o', 'wide').stdout}") from late
 
 
-def test_parts_start_in_their_order_and_find_each_other_by_name(skiff, manifest):
-    # A pod has a name from when it has an address until it ends, so that all stay for a while.
-    meet = "until getent hosts ordered-worker-1-0.ordered; do sleep 0.1; done; hostname; sleep 5"
+def test_parts_start_in_their_order_and_find_each_other_by_name(skiff, manifest, tmp_path):
+    # A pod has a name from when it has an address until it ends, so that all stay until each has found it.
+    meet = ("until getent hosts ordered-worker-1-0.ordered; do sleep 0.1; done; hostname; touch /notes/$(hostname); "
+            "until [ $(ls /notes | grep -c ^ordered-) = 4 ]; do sleep 0.1; done")
     worker = part("worker", meet, 2, 2,
                   dependsOn=[{"name": "first", "status": "Complete"}])
+    pod = worker["template"]["spec"]["template"]["spec"]
+    pod["volumes"] = [{"name": "notes", "hostPath": {"path": str(tmp_path)}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "notes", "mountPath": "/notes"}]
     skiff.kubectl("apply", "-f", manifest(jobset("ordered", part("first", "true"), worker)))
     wait_end(skiff, "ordered", "Completed")
     first = skiff.get("/apis/batch/v1/namespaces/default/jobs/ordered-first-0")

@@ -67,7 +67,7 @@ def test_a_cordoned_node_gets_no_pods_but_daemons(skiff, name):
     apply(skiff, workload("Deployment", "later", replicas=1))
     apply(skiff, workload("DaemonSet", "always"))
     skiff.kubectl("rollout", "status", "ds/always", "--timeout=60s")
-    assert [pod["status"]["phase"] for pod in skiff.pods(selector="app=later")] == ["Pending"]
+    wait_for(lambda: [pod["status"]["phase"] for pod in skiff.pods(selector="app=later")] == ["Pending"])
     skiff.kubectl("uncordon", name)
     skiff.kubectl("rollout", "status", "deployment/later", "--timeout=60s")
     skiff.kubectl("delete", "deployment/later", "ds/always")

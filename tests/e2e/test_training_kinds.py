@@ -9,7 +9,7 @@ SAY = ["sh", "-c", "env | grep -E '^({})=' | sort"]
 def job(kind, field, container, roles, names):
     command = [*SAY[:2], SAY[2].format("|".join(names))]
     return {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": {"name": kind.lower()},
-            "spec": {field: {role: {"replicas": n, "template": {"spec": {"containers": [
+            "spec": {"runPolicy": {"cleanPodPolicy": "None"}, field: {role: {"replicas": n, "template": {"spec": {"containers": [
                 {"name": container, "image": "host", "command": command}]}}}
                 for role, n in roles.items()}}}
 
@@ -28,7 +28,8 @@ def test_replicas_are_told_their_place(skiff, manifest, kind, field, container, 
     name = kind.lower()
     skiff.kubectl("apply", "-f", manifest(job(kind, field, container, roles, expected)))
     skiff.wait_job(name + "s", name, "Succeeded")
-    log = wait_for(lambda: skiff.kubectl("logs", f"{name}-{pod}").stdout)
+    skiff.wait_phase(f"{name}-{pod}", "Succeeded")  # the job may be over before it
+    log = skiff.kubectl("logs", f"{name}-{pod}").stdout
     assert dict(line.split("=", 1) for line in log.splitlines()) == expected
     assert "Succeeded" in skiff.kubectl("get", name, name).stdout
 
