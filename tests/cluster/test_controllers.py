@@ -54,7 +54,7 @@ class World:
         def reached():
             conditions = self.job(plural, name).get("status", {}).get("conditions", [])
             return any(c["type"] == state and c["status"] == "True" for c in conditions)
-        wait_for(reached, 30)
+        wait_for(reached)
 
     def stop(self):
         self.controllers.stop()
@@ -105,7 +105,7 @@ def test_a_failed_worker_is_replaced(world):
     def replaced():
         pod = world.pods("again").get("again-worker-0")
         return pod and pod["metadata"]["uid"] != first
-    wait_for(replaced, 30)
+    wait_for(replaced)
     world.set_phase("again-worker-0", "Succeeded", 0)
     world.wait_state("tfjobs", "again", "Succeeded")
 
@@ -154,7 +154,7 @@ def test_an_mpi_job_brings_what_its_launcher_needs(world):
     def ended():
         job = world.call("GET", "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs/mpi")
         return any(c["type"] == "Succeeded" for c in job["status"].get("conditions", []))
-    wait_for(ended, 30)
+    wait_for(ended)
     # What nobody changed was written once: the server's own defaults are no reason to write again.
     assert world.call("GET", f"{rbac}/rolebindings/mpi-launcher")["metadata"]["resourceVersion"] == version
 
@@ -191,7 +191,7 @@ def test_a_killed_controller_goes_on(world):
         world.make("tfjobs", tfjob(name, COMMAND, {"Worker": 2}))
     pid = world.controllers.pid()
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not alive(pid), 10)
+    wait_for(lambda: not alive(pid))
     for name in jobs[5:]:
         world.make("tfjobs", tfjob(name, COMMAND, {"Worker": 2}))
     world.controllers.start()

@@ -48,12 +48,13 @@ def test_endpoints_follow_the_pods_of_a_service(skiff):
     skiff.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     wait_for(lambda: len(addresses(skiff)) == 2 and addresses(skiff) == pod_ips(skiff))
 
+    # They are written one after the other.
+    wait_for(lambda: [len(s["endpoints"]) for s in slices(skiff)] == [2])
     found = slices(skiff)
-    assert len(found) == 1
     assert found[0]["ports"] == [{"name": "", "port": 8080, "protocol": "TCP"}]
     assert sorted(e["addresses"][0] for e in found[0]["endpoints"]) == addresses(skiff)
-    assert all(e["conditions"] == {"ready": True, "serving": True, "terminating": False}
-               for e in found[0]["endpoints"])
+    wait_for(lambda: all(e["conditions"] == {"ready": True, "serving": True, "terminating": False}
+                         for e in slices(skiff)[0]["endpoints"]))
     assert found[0]["metadata"]["labels"]["team"] == "a"
     assert "8080" in skiff.kubectl("describe", "service", "web").stdout.split("Endpoints:")[1]
 
@@ -72,7 +73,7 @@ def test_endpoints_follow_the_pods_of_a_service(skiff):
 
     skiff.kubectl("delete", "service", "web")
     wait_for(lambda: slices(skiff) == [])
-    assert skiff.get("/api/v1/namespaces/default/endpoints/web") is None
+    wait_for(lambda: skiff.get("/api/v1/namespaces/default/endpoints/web") is None)
 
 
 def test_a_pod_that_is_not_ready_is_listed_apart(skiff):
@@ -89,7 +90,7 @@ def test_a_pod_that_is_not_ready_is_listed_apart(skiff):
 
     wait_for(lambda: unready() == ["cold"])
     assert addresses(skiff) == []
-    assert [e["conditions"]["ready"] for e in slices(skiff)[0]["endpoints"]] == [False]
+    wait_for(lambda: [e["conditions"]["ready"] for s in slices(skiff) for e in s["endpoints"] or []] == [False])
     skiff.kubectl("patch", "service", "web", "-p", '{"spec":{"publishNotReadyAddresses":true}}')
     wait_for(lambda: addresses(skiff) == pod_ips(skiff) != [])
-    assert unready() == []
+    wait_for(lambda: unready() == [])
