@@ -84,8 +84,8 @@ TEST_F(AgentServices, HoweverManyAttemptsFailOneNewAttemptIsOnItsWay) {
     ASSERT_TRUE(eventually([&] { return leading_.asked() > before; }));
   }
   // Five attempts failed. A timer of each would give five in the time of one, and so on.
+  const auto began = std::chrono::steady_clock::now();  // first: what is counted came later
   const int before = leading_.asked();
-  const auto began = std::chrono::steady_clock::now();
   EXPECT_TRUE(eventually([&] { return leading_.asked() >= before + 5; }));
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(2 * 300))
       << "one after another";

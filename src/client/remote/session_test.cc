@@ -39,7 +39,7 @@ TEST(Session, AnswersThatDoNotAskForItAreGivenAtOnce) {
 TEST(Session, DoesNotWaitLongerThanItsTime) {
   Scripted server;
   server.say("GET /x", 429, "busy", {{"Retry-After", "60"}});
-  Session session(server.access(), {.timeout = 2s});
+  Session session(server.access(), {.timeout = 30s});
   EXPECT_EQ(session.send({.target = "/x"})->status, 429);
   // The server has said when it wants to hear from us, so it does not.
   const auto refused = session.send({.target = "/y"});
@@ -50,15 +50,15 @@ TEST(Session, DoesNotWaitLongerThanItsTime) {
 
 TEST(Session, AWaitEndsWhenTheSessionDoes) {
   Scripted server;
-  server.say("GET /x", 429, "busy", {{"Retry-After", "20"}});
-  Session session(server.access(), {});
+  server.say("GET /x", 429, "busy", {{"Retry-After", "60"}});
+  Session session(server.access(), {.timeout = 10min});
   const auto began = Clock::now();
   std::jthread end([&] {
     while (server.asked().empty()) std::this_thread::sleep_for(1ms);
     session.shut_down();
   });
   EXPECT_FALSE(session.send({.target = "/x"}));
-  EXPECT_LT(Clock::now() - began, 10s);
+  EXPECT_LT(Clock::now() - began, 40s);
 }
 
 TEST(Session, RenewsExpiredCredentialsOnce) {
