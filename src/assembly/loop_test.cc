@@ -15,9 +15,10 @@ TEST(Loops, work_put_aside_is_done_by_the_worker_and_followed_up_at_home) {
   worker.start(hour);
   home.start(hour);
   const auto id_of = [](Loop& loop) {
-    std::promise<std::thread::id> id;
-    loop.post([&] { id.set_value(std::this_thread::get_id()); });
-    return id.get_future().get();
+    // Shared, because set_value() may still be at work when the waiting thread goes on.
+    const auto id = std::make_shared<std::promise<std::thread::id>>();
+    loop.post([id] { id->set_value(std::this_thread::get_id()); });
+    return id->get_future().get();
   };
   std::thread::id worked;
   std::promise<std::thread::id> followed;
@@ -34,10 +35,10 @@ TEST(Loops, work_put_aside_is_done_by_the_worker_and_followed_up_at_home) {
 }
 
 TEST(Loops, know_the_cpu_time_of_their_thread) {
+  std::promise<void> done;
   Loop loop;
   loop.start([] { return Duration(std::chrono::hours(1)); });
   const double before = loop.cpu_seconds();
-  std::promise<void> done;
   loop.post([&] {
     while (loop.cpu_seconds() - before < 0.02) {
     }

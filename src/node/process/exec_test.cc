@@ -83,7 +83,7 @@ TEST_P(AnyExec, ATimeOutKillsTheProgramAndNotTheContainer) {
   const auto done = exec("p1", {"sleep", mark}, milliseconds(300));
   ASSERT_FALSE(done.exit_code);
   EXPECT_EQ(done.exit_code.error().code, Code::kTimeout);
-  for (int i = 0; i < 2000 && processes_named(mark) > 0; ++i) {
+  for (int i = 0; i < 12'000 && processes_named(mark) > 0; ++i) {
     std::this_thread::sleep_for(milliseconds(5));
   }
   EXPECT_EQ(processes_named(mark), 0);

@@ -29,7 +29,7 @@ class Measured : public PodFixture {
     work("idle", "echo ready; exec sleep 600");
     wait_log("idle", "main", "ready");
     std::optional<Reading> busy = look("busy");
-    for (int i = 0; i < 2000 && busy && busy->cpu_ns < 200'000'000; ++i) {
+    for (int i = 0; i < 12'000 && busy && busy->cpu_ns < 200'000'000; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       busy = look("busy");
     }

@@ -77,7 +77,7 @@ TEST_F(NurseryOfPods, AShimThatEndedLeavesNoZombie) {
   start_pod("p1");
   const pid_t shim = shim_of("p1");
   ASSERT_TRUE(runtime().stop_sandbox("p1"));
-  for (int i = 0; i < 4000 && ::kill(shim, 0) == 0; ++i) {
+  for (int i = 0; i < 12'000 && ::kill(shim, 0) == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_NE(::kill(shim, 0), 0);

@@ -90,7 +90,7 @@ class PodFixture : public testing::Test {
       for (const ContainerRecord& c : sandbox->containers) {
         if (c.name == name && c.state != ContainerState::kRunning) return c;
       }
-      if (!changed_.wait_for(lock, std::chrono::seconds(20), [&] { return changes_ != seen; })) {
+      if (!changed_.wait_for(lock, std::chrono::minutes(1), [&] { return changes_ != seen; })) {
         break;
       }
     }
@@ -104,7 +104,7 @@ class PodFixture : public testing::Test {
   }
 
   void wait_log(const std::string& uid, const std::string& name, const std::string& text) {
-    for (int i = 0; i < 4000 && logs(uid, name).find(text) == std::string::npos; ++i) {
+    for (int i = 0; i < 12'000 && logs(uid, name).find(text) == std::string::npos; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     EXPECT_NE(logs(uid, name).find(text), std::string::npos) << "never printed: " << text;

@@ -56,7 +56,7 @@ class RootlessEnd : public testing::Test {
   void write() { ASSERT_TRUE(write_plain(path(), to_text(record_))); }
   std::string path() const { return folder_ + "/rootless.json"; }
   bool network_ends() const {
-    for (int i = 0; i < 5000 && network_.lives(); ++i) ::usleep(1000);
+    for (int i = 0; i < 60'000 && network_.lives(); ++i) ::usleep(1000);
     return !network_.lives();
   }
 
