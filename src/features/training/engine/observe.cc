@@ -41,11 +41,7 @@ class Observer {
   }
 
   void look_at_pod(std::int64_t index, const ReplicaPod& pod) {
-    if (pod.phase == Phase::kSucceeded) {
-      if (!history_.succeeded.contains(index))
-        out_.ended.push_back({.pod = pod.object, .role = at_});
-      history_.succeeded.insert(index);
-    }
+    if (pod.phase == Phase::kSucceeded) history_.succeeded.insert(index);
     // Somebody takes the pod away: an eviction, a drain, a person. That is no failure of the
     // program, whatever the code it ends with; the replica counts as lost once the pod is gone.
     if (pod.deleting) return;
@@ -78,8 +74,7 @@ class Observer {
     const std::int64_t code = exit_code(job_, *pod.object);
     const bool final_failure =
         after_failure(role_.restart, code) == AfterFailure::kFinal && !taken_away(*pod.object);
-    out_.ended.push_back(
-        {.pod = pod.object, .role = at_, .code = code, .final_failure = final_failure});
+    out_.failures.push_back({.pod = pod.object, .role = at_, .code = code, .final = final_failure});
     ++out_.counts[at_].failed;
     if (final_failure) {
       ++out_.final_failures[at_];

@@ -18,12 +18,12 @@ struct Place {
   std::int64_t index = 0;
 };
 
-// A pod that has ended, and how.
-struct Ended {
+// A pod that has failed, and how.
+struct FailedPod {
   const json::value* pod = nullptr;
   std::size_t role = 0;
   std::int64_t code = 0;
-  bool final_failure = false;  // the pod stays, so that every later plan finds it too
+  bool final = false;  // the pod stays, so that every later plan finds it too
 };
 
 struct Findings {
@@ -37,7 +37,7 @@ struct Findings {
   std::vector<const json::value*> waiting = {};    // pods without a node
   std::vector<std::int64_t> final_failures = {};   // for each role: failed for good
   std::vector<std::int64_t> replacing = {};        // for each role: failed or lost
-  std::vector<Ended> ended = {};                   // in the order found
+  std::vector<FailedPod> failures = {};            // in the order found
   std::int64_t in_place_restarts = 0;
 };
 

@@ -47,14 +47,16 @@ void greet(Draft& draft) {
   note_template_policies(job, draft.plan.notes);
 }
 
-void note_ends(Draft& draft, const Findings& findings) {
-  for (const Ended& end : findings.ended) {
-    const RoleCount& count = findings.counts[end.role];
+// Only of pods that failed: of those that end well the job's own end is told, and events are most
+// of what a small job costs an API server.
+void note_failures(Draft& draft, const Findings& findings) {
+  for (const FailedPod& failed : findings.failures) {
+    const RoleCount& count = findings.counts[failed.role];
     const json::value* known =
         json::find(draft.status, {"replicaStatuses", count.role->name, "failed"});
     const bool told = known != nullptr && known->is_int64() && known->get_int64() >= count.failed;
-    if (end.final_failure && told) continue;
-    draft.plan.notes.push_back(exit_note(draft.job, api::name(*end.pod), end.code));
+    if (failed.final && told) continue;
+    draft.plan.notes.push_back(exit_note(draft.job, api::name(*failed.pod), failed.code));
   }
 }
 
@@ -229,7 +231,7 @@ void run(const control::Observed& observed, Draft& draft) {
   if (!draft.status.contains("startTime")) draft.status["startTime"] = rfc3339(draft.now);
   History history = read_history(draft.status);
   const Findings findings = observe(job, draft.replicas, history);
-  note_ends(draft, findings);
+  note_failures(draft, findings);
   write_replica_statuses(job, findings.counts, draft.status);
 
   const Verdict verdict = job.kind->judge(job, findings.states);
