@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "api/meta.h"
 #include "features/workloads/adoption.h"
+#include "features/workloads/job_gang.h"
 #include "features/workloads/job_policies.h"
 #include "features/workloads/job_tally.h"
 #include "features/workloads/pods.h"
@@ -15,8 +15,6 @@ namespace skiff::workloads {
 namespace {
 
 constexpr std::int64_t kBurst = 500;
-// Read by the scheduler: how many pods of a gang start together.
-constexpr std::string_view kGangMin = "scheduling.skiff.dev/gang-min";
 
 struct End {
   std::string_view target = {};  // SuccessCriteriaMet or FailureTarget
@@ -26,10 +24,19 @@ struct End {
   std::string_view final_type() const { return target == "FailureTarget" ? "Failed" : "Complete"; }
 };
 
+const std::vector<Object>& siblings(const control::Observed& observed) {
+  static const std::vector<Object> kNone;
+  return observed.seen.size() > 1 ? observed.seen[1] : kNone;
+}
+
 class JobPlan {
  public:
   JobPlan(const control::Observed& observed, Time now)
-      : job_(*observed.root), pods_(observed.owned[0]), now_(now), tally_(observed, plan_) {
+      : job_(*observed.root),
+        pods_(observed.owned[0]),
+        siblings_(siblings(observed)),
+        now_(now),
+        tally_(observed, plan_) {
     status_ = json::get_object(job_, {"status"});
     suspended_ = flag("suspend");
     for (const Object& pod : pods_) {
@@ -176,12 +183,9 @@ class JobPlan {
 
   std::int64_t wanted() const {
     if (suspended_) return 0;
-    const std::int64_t parallelism = int_at(job_, {"spec", "parallelism"}, 1);
-    const auto completions = json::get_int(job_, {"spec", "completions"});
-    if (!completions) return tally_.succeeded() > 0 ? active_ : parallelism;
-    const auto lost = static_cast<std::int64_t>(tally_.failed_indexes().size());
-    return std::max<std::int64_t>(0,
-                                  std::min(*completions - tally_.succeeded() - lost, parallelism));
+    return left_to_run(job_, {.succeeded = tally_.succeeded(),
+                              .lost = static_cast<std::int64_t>(tally_.failed_indexes().size()),
+                              .active = active_});
   }
 
   void manage() {
@@ -191,6 +195,10 @@ class JobPlan {
       return std::tuple(!ready(*pod), api::created_at(*pod), api::name(*pod));
     });
     while (active_ > want) give_up(working_.size() - 1);
+    gang_min_ = gang_min(job_, want, siblings_);
+    for (const Object& pod : working_) {
+      if (is_told_otherwise(*pod, gang_min_)) plan_.writes.push_back(tell(*pod, gang_min_));
+    }
     const std::int64_t leaving = only_replaces_ended(job_) ? terminating_ : 0;
     const std::int64_t missing = std::min(want - leaving - active_, kBurst);
     if (missing <= 0) return;
@@ -274,22 +282,12 @@ class JobPlan {
                   json::string(std::to_string(failures)));
       }
     }
-    shrink_gang(pod);
+    if (!gang_min_.empty()) {
+      json::set(pod, {"metadata", "annotations", kGangMin}, json::string(gang_min_));
+    }
     plan_.writes.push_back(creation(pod_resource(), job_, std::move(pod)));
     plan_.notes.push_back({.reason = "SuccessfulCreate", .message = "Created pod: " + name});
     ++active_;
-  }
-
-  // Pods that are done take no place any more: were they counted, the replacement of another would
-  // wait for them for ever.
-  void shrink_gang(json::value& pod) const {
-    const std::string_view asked = api::annotation(pod, kGangMin);
-    if (asked.empty()) return;
-    std::int64_t members = 0;
-    std::from_chars(asked.data(), asked.data() + asked.size(), members);
-    const std::int64_t left = std::max<std::int64_t>(wanted(), 1);
-    if (members <= left) return;
-    json::set(pod, {"metadata", "annotations", kGangMin}, json::string(std::to_string(left)));
   }
 
   bool complete() const {
@@ -349,6 +347,7 @@ class JobPlan {
 
   const json::value& job_;
   const std::vector<Object>& pods_;
+  const std::vector<Object>& siblings_;  // the jobs of its gang, itself among them
   const Time now_;
   control::Plan plan_ = {};
   Tally tally_;
@@ -357,6 +356,7 @@ class JobPlan {
   std::vector<Object> working_ = {};
   std::int64_t active_ = 0;
   std::int64_t terminating_ = 0;
+  std::string gang_min_ = {};  // what pods are told that wait; empty: they are in no gang
 };
 
 control::Plan after_the_end(const control::Observed& observed, std::string_view type, Time now) {
@@ -401,7 +401,7 @@ control::Controller job_controller() {
   return {.name = "job-controller",
           .root = job_resource(),
           .owned = {pod_resource()},
-          .seen = {orphans(pod_resource())},
+          .seen = {orphans(pod_resource()), jobs_of_gang()},
           .plan = plan_job};
 }
 

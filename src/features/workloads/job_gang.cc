@@ -1,0 +1,93 @@
+#include "features/workloads/job_gang.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/meta.h"
+#include "features/workloads/index_list.h"
+#include "features/workloads/pods.h"
+
+namespace skiff::workloads {
+namespace {
+
+constexpr std::string_view kGang = "scheduling.skiff.dev/gang";
+constexpr std::string_view kPodGroup = "scheduling.x-k8s.io/pod-group";
+
+std::string_view of_template(const json::value& job, std::string_view kind, std::string_view key) {
+  return json::get_string(job, {"spec", "template", "metadata", kind, key});
+}
+
+std::int64_t asked(const json::value& job) {
+  const std::string_view text = of_template(job, "annotations", kGangMin);
+  std::int64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+std::vector<std::string> gang_of(const json::value& job) {
+  std::string_view name = of_template(job, "annotations", kGang);
+  if (name.empty()) name = of_template(job, "labels", kPodGroup);
+  if (name.empty() || asked(job) <= 0) return {};
+  return {std::string(name)};
+}
+
+// How many pods the job has at a time before any of them is done.
+std::int64_t members(const json::value& job) { return left_to_run(job, {}); }
+
+// Of another job, as its status tells. One that has failed is not done: its set starts anew or
+// ends.
+std::int64_t done(const json::value& job) {
+  if (api::condition_true(job, "Failed")) return 0;
+  if (api::condition_true(job, "Complete")) return members(job);
+  const std::int64_t completions = int_at(job, {"spec", "completions"});
+  const Indexes lost =
+      parse_indexes(json::get_string(job, {"status", "failedIndexes"}), completions);
+  return members(job) - left_to_run(job, {.succeeded = int_at(job, {"status", "succeeded"}),
+                                          .lost = static_cast<std::int64_t>(lost.size()),
+                                          .active = int_at(job, {"status", "active"})});
+}
+
+}  // namespace
+
+std::int64_t left_to_run(const json::value& job, const Counts& counts) {
+  const std::int64_t parallelism = int_at(job, {"spec", "parallelism"}, 1);
+  const auto completions = json::get_int(job, {"spec", "completions"});
+  if (!completions) return counts.succeeded > 0 ? counts.active : parallelism;
+  return std::clamp<std::int64_t>(*completions - counts.succeeded - counts.lost, 0, parallelism);
+}
+
+control::Related jobs_of_gang() {
+  return {.resource = job_resource(),
+          .wants = [](const json::value& job) -> std::vector<std::string> {
+            if (asked(job) <= members(job)) return {};
+            return gang_of(job);
+          },
+          .has = gang_of,
+          .alike = [](const json::value& before,
+                      const json::value& after) { return done(before) == done(after); }};
+}
+
+std::string gang_min(const json::value& job, std::int64_t left, const std::vector<Object>& jobs) {
+  const std::int64_t all = asked(job);
+  if (all <= 0) return {};
+  std::int64_t rest = all - (members(job) - left);
+  for (const Object& other : jobs) {
+    if (api::uid(*other) != api::uid(job)) rest -= done(*other);
+  }
+  // A gang may ask for less than the job has.
+  rest = std::max({rest, std::min(all, left), std::int64_t{1}});
+  return std::to_string(rest);
+}
+
+bool is_told_otherwise(const json::value& pod, std::string_view gang_min) {
+  if (gang_min.empty() || !json::get_string(pod, {"spec", "nodeName"}).empty()) return false;
+  const std::string_view told = api::annotation(pod, kGangMin);
+  return !told.empty() && told != gang_min;
+}
+
+client::Write tell(const json::value& pod, std::string_view gang_min) {
+  return patch(pod_resource(), pod,
+               {{"metadata", {{"annotations", {{kGangMin, json::string(gang_min)}}}}}});
+}
+
+}  // namespace skiff::workloads
