@@ -233,6 +233,25 @@ def test_two_jobs_that_do_not_fit_together_run_one_after_the_other(server, manif
         wait_for(lambda name=name: condition(server, name, "Complete"))
 
 
+def test_launchers_of_two_jobs_do_not_wait_for_room_that_the_others_nodes_hold(server, manifest):
+    needs = {"limits": {"example.com/chip": 1}, "requests": {"example.com/chip": 1}}
+    names = ("left", "right")
+    jobs = []
+    for name in names:
+        # A node and a launcher, a chip each; the node of each job would leave none for the launchers.
+        value = job(name, f"/etc/mpi/kubexec.sh {name}-node-0-0.{name} hostname", runtime="deepspeed-distributed", nodes=2)
+        value["spec"]["trainer"]["resourcesPerNode"] = needs
+        jobs.append(value)
+    server.kubectl("apply", "-f", manifest({"apiVersion": "v1", "kind": "List", "items": jobs}))
+    for name in names:
+        wait_for(lambda name=name: condition(server, name, "Complete"), 60)
+        logs = server.run("logs", f"trainjob/{name}").stdout
+        assert f"{name}-node-0-0\n" in logs, logs
+    pods = {name: server.pods(selector=f"jobset.sigs.k8s.io/jobset-name={name}") for name in names}
+    told = {p["metadata"]["annotations"]["scheduling.skiff.dev/gang-min"] for name in names for p in pods[name]}
+    assert told == {"2"}
+
+
 def test_how_far_a_job_is_stands_in_its_status(server, manifest):
     value = job("steps", "for i in 1 2 3 4 5; do echo step $i/20 loss=0.$i; done; sleep 600")
     server.kubectl("apply", "-f", manifest(value))

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/meta.h"
+#include "features/trainer/gang.h"
 #include "features/trainer/merge.h"
 #include "features/trainer/mpi.h"
 #include "features/trainer/policies.h"
@@ -12,9 +13,6 @@
 
 namespace skiff::trainer {
 namespace {
-
-constexpr std::string_view kGangAnnotation = "scheduling.skiff.dev/gang";
-constexpr std::string_view kGangMinAnnotation = "scheduling.skiff.dev/gang-min";
 
 json::object& pod_spec(json::value& part) {
   return json::make_object(part, {"template", "spec", "template", "spec"});
@@ -46,6 +44,7 @@ class Builder {
     for (json::value& part : parts_of_spec()) finish_part(part);
     for (json::value& part : parts_of_spec()) inject(part);
     if (runs_mpi(runtime_)) finish_mpi();
+    form_gang(job_, runtime_, spec());
     drop_empty_lists();
     // The JobSet is the job's: were it to go by itself before its end was seen, a new one would
     // train again.
@@ -135,7 +134,6 @@ class Builder {
                   .part = std::string(json::get_string(part, {"name"})),
                   .subdomain = subdomain(),
                   .nodes = pods};
-    if (!runs_mpi(runtime_)) put_gang(part, pods);
     json::object* node = container(part, kNode);
     if (node == nullptr) return;
     for (const std::string_view field : {"command", "args"}) {
@@ -177,35 +175,16 @@ class Builder {
     }
   }
 
-  void put_gang(json::value& part, std::int64_t pods) {
-    json::object& annotations =
-        json::make_object(part, {"template", "spec", "template", "metadata", "annotations"});
-    annotations[kGangAnnotation] = json::string(api::uid(job_));
-    annotations[kGangMinAnnotation] = std::to_string(pods);
-  }
-
   // Nodes of an MPI run what the launcher starts in them: the same image, variables and resources.
   void finish_mpi_node(json::value& part) {
     json::set(part, {"replicas"}, 1);
     if (json::object* node = container(part, kNode)) put_trainer(*node);
   }
 
-  // The nodes are a gang; so is the launcher with them, unless it comes later.
   void finish_mpi() {
     const std::int64_t slots = mpi_slots(runtime_, job_, resources_);
     json::make_object(metadata_, {"annotations"})[kHostAnnotation] = std::to_string(slots);
-    std::int64_t pods = 0;
-    const auto is_in_gang = [](const json::value& part) {
-      const std::string_view name = json::get_string(part, {"name"});
-      return name == kNode || (name == kLauncher && json::get_array(part, {"dependsOn"}).empty());
-    };
-    for (json::value& part : parts_of_spec()) {
-      finish_mpi_part(job_, slots, part);
-      if (is_in_gang(part)) pods += count(part);
-    }
-    for (json::value& part : parts_of_spec()) {
-      if (is_in_gang(part)) put_gang(part, pods);
-    }
+    for (json::value& part : parts_of_spec()) finish_mpi_part(job_, slots, part);
   }
 
   std::string subdomain() const {

@@ -155,22 +155,6 @@ TEST(MpiRuntime, HasAProcessForEachGpuUnlessToldOtherwise) {
   }
 }
 
-TEST(MpiRuntime, IsAGangOfNodesAndOfTheLauncherUnlessItComesLater) {
-  json::value runtime = deepspeed();
-  const auto gang = [&](std::string_view name) {
-    return text(pod(jobset_of(job(), runtime), name),
-                {"metadata", "annotations", "scheduling.skiff.dev/gang-min"});
-  };
-  EXPECT_EQ(gang("node"), "2");
-  EXPECT_EQ(gang("launcher"), "");
-  for (json::value& found :
-       json::make_object(runtime, {"spec", "template", "spec"})["replicatedJobs"].as_array()) {
-    found.as_object().erase("dependsOn");
-  }
-  EXPECT_EQ(gang("node"), "3");
-  EXPECT_EQ(gang("launcher"), "3");
-}
-
 TEST(MpiObjects, NameTheHostsInTheOrderOfTheRuntime) {
   const json::value runtime = deepspeed();
   const json::value map =

@@ -112,7 +112,7 @@ void describe(V& v, MlPolicy& x) {
 
 template <class V>
 void describe(V& v, Coscheduling& x) {
-  v.field("scheduleTimeoutSeconds", x.timeout).fallback(60).doc("How long the pods may wait.");
+  v.field("scheduleTimeoutSeconds", x.timeout).fallback(60).doc("Kept, and not acted upon.");
 }
 
 template <class V>
@@ -132,7 +132,8 @@ void describe(V& v, JobSetTemplate& x) {
 template <class V>
 void describe(V& v, RuntimeSpec& x) {
   v.field("mlPolicy", x.ml).doc("The framework, and how many nodes.");
-  v.field("podGroupPolicy", x.group).doc("How pods are placed together. Skiff always does so.");
+  v.field("podGroupPolicy", x.group)
+      .doc("All parts that run at the same time are placed together.");
   v.field("template", x.jobset).doc("The JobSet that a TrainJob becomes.");
 }
 

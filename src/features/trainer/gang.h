@@ -1,0 +1,14 @@
+// Which pods of a TrainJob are placed as one: those that run at the same time.
+#pragma once
+
+#include "base/json.h"
+
+namespace skiff::trainer {
+
+// Marks pods of the JobSet's parts as a gang: of the part that trains; of an MPI's nodes and its
+// launcher; with a podGroupPolicy of all parts that run beside them. A part that another waits for
+// is not one of its gang, nor is one that starts later: waiting for both would be for ever.
+// `spec` is the JobSet's, with all else in it.
+void form_gang(const json::value& trainjob, const json::value& runtime, json::object& spec);
+
+}  // namespace skiff::trainer

@@ -1,0 +1,157 @@
+#include "features/trainer/gang.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "api/meta.h"
+#include "features/trainer/builtin_runtimes.h"
+#include "features/trainer/jobset_of.h"
+#include "features/trainer/testing/objects.h"
+
+namespace skiff::trainer {
+namespace {
+
+using testing::must_parse;
+
+json::value job() {
+  json::value out = testing::trainjob(R"({"trainer": {"numNodes": 2}})");
+  json::set(out, {"metadata", "uid"}, "u-1");
+  return out;
+}
+
+// Each part with the number that its pods are told, those in no gang without one.
+std::string gangs(const json::value& runtime) {
+  std::string out;
+  const json::value jobset = jobset_of(job(), runtime);
+  for (const json::value& part : json::get_array(jobset, {"spec", "replicatedJobs"})) {
+    const json::object& marks =
+        json::get_object(part, {"template", "spec", "template", "metadata", "annotations"});
+    out += json::get_string(part, {"name"});
+    const std::string_view min = json::get_string(marks, {"scheduling.skiff.dev/gang-min"});
+    const std::string_view gang = json::get_string(marks, {"scheduling.skiff.dev/gang"});
+    EXPECT_EQ(gang, min.empty() ? "" : "u-1");
+    if (!min.empty()) out += "=" + std::string(min);
+    out += " ";
+  }
+  return out;
+}
+
+json::array& parts_of(json::value& runtime) {
+  return json::make_object(runtime, {"spec", "template", "spec"})["replicatedJobs"].as_array();
+}
+
+void add_part(json::value& runtime, std::string_view name, std::string_view depends_on = "[]") {
+  json::value part = must_parse(R"({"replicas": 2, "template": {"spec": {"parallelism": 2,
+      "template": {"spec": {"containers": [{"name": "main", "image": "x"}]}}}}})");
+  json::set(part, {"name"}, json::string(name));
+  json::set(part, {"dependsOn"}, must_parse(depends_on));
+  parts_of(runtime).push_back(std::move(part));
+}
+
+json::value grouped(json::value runtime) {
+  json::set(runtime, {"spec", "podGroupPolicy"},
+            must_parse(R"({"coscheduling": {"scheduleTimeoutSeconds": 60}})"));
+  return runtime;
+}
+
+json::value mpi() {
+  for (const client::Write& write : builtin_objects()) {
+    if (json::get_string(write.body, {"metadata", "name"}) == "deepspeed-distributed") {
+      json::value out = write.body;
+      json::set(out, {"spec", "mlPolicy", "mpi", "runLauncherAsNode"}, false);
+      return out;
+    }
+  }
+  return {};
+}
+
+std::string launcher_waits_for(const json::value& runtime) {
+  std::string out;
+  const json::value jobset = jobset_of(job(), runtime);
+  for (const json::value& part : json::get_array(jobset, {"spec", "replicatedJobs"})) {
+    if (json::get_string(part, {"name"}) != "launcher") continue;
+    for (const json::value& wanted : json::get_array(part, {"dependsOn"})) {
+      out += json::get_string(wanted, {"name"});
+      out += " ";
+    }
+  }
+  return out;
+}
+
+TEST(GangOfATrainJob, IsThePartThatTrainsWhereNobodyAsksForMore) {
+  json::value runtime = testing::runtime();
+  add_part(runtime, "beside");
+  EXPECT_EQ(gangs(runtime), "node=2 beside ");
+}
+
+TEST(GangOfATrainJob, IsAllThatRunsAtTheSameTimeWithAPodGroupPolicy) {
+  json::value runtime = testing::runtime_with_initializer();
+  add_part(runtime, "beside");
+  add_part(runtime, "after", R"([{"name": "node", "status": "Complete"}])");
+  add_part(runtime, "later", R"([{"name": "beside", "status": "Ready"}])");
+  // Four pods are two replicas of two.
+  EXPECT_EQ(gangs(grouped(runtime)), "dataset-initializer node=6 beside=6 after later ");
+}
+
+TEST(GangOfATrainJob, LeavesOutWhatSomethingBeforeItNeeds) {
+  json::value runtime = testing::runtime_with_initializer();
+  json::value server = must_parse(R"({"name": "server", "template": {"spec": {"template": {
+      "spec": {"containers": [{"name": "main", "image": "x"}]}}}}})");
+  parts_of(runtime).insert(parts_of(runtime).begin(), std::move(server));
+  parts_of(runtime)[1].as_object()["dependsOn"] =
+      must_parse(R"([{"name": "server", "status": "Ready"}])");
+  EXPECT_EQ(gangs(grouped(runtime)), "server dataset-initializer node=2 ")
+      << "the initializer runs while the nodes are not there yet";
+}
+
+TEST(GangOfATrainJob, LeavesOutPartsThatStartOneAfterTheOther) {
+  json::value runtime = testing::runtime();
+  add_part(runtime, "second");
+  json::set(runtime, {"spec", "template", "spec", "startupPolicy"},
+            must_parse(R"({"startupPolicyOrder": "InOrder"})"));
+  EXPECT_EQ(gangs(grouped(runtime)), "node=2 second ");
+}
+
+TEST(GangOfAnMpi, HasTheLauncherWhichNeedNotWaitForNodesThatItsShellWaitsFor) {
+  const json::value runtime = mpi();
+  EXPECT_EQ(gangs(runtime), "node=3 launcher=3 ");
+  EXPECT_EQ(launcher_waits_for(runtime), "");
+}
+
+TEST(GangOfAnMpi, StartsWhenBothMayStart) {
+  json::value runtime = mpi();
+  json::value first = must_parse(R"({"name": "fetch", "template": {"spec": {"template": {
+      "spec": {"containers": [{"name": "main", "image": "x"}]}}}}})");
+  parts_of(runtime).insert(parts_of(runtime).begin(), std::move(first));
+  parts_of(runtime)[1].as_object()["dependsOn"] =
+      must_parse(R"([{"name": "fetch", "status": "Complete"}])");
+  EXPECT_EQ(gangs(runtime), "fetch node=3 launcher=3 ");
+  EXPECT_EQ(launcher_waits_for(runtime), "fetch ") << "what its nodes wait for";
+  parts_of(runtime)[1].as_object().erase("dependsOn");
+  parts_of(runtime)[2].as_object()["dependsOn"] =
+      must_parse(R"([{"name": "fetch", "status": "Complete"}])");
+  EXPECT_EQ(gangs(runtime), "fetch node=3 launcher=3 ") << "nodes are there first and wait";
+}
+
+TEST(GangOfAnMpi, LeavesTheLauncherToWaitForNodesThatSayWhenTheyAreReady) {
+  json::value runtime = mpi();
+  json::object& node = json::make_object(parts_of(runtime)[0],
+                                         {"template", "spec", "template", "spec"})["containers"]
+                           .as_array()[0]
+                           .as_object();
+  node["command"] = json::array{"serve"};
+  node["readinessProbe"] = must_parse(R"({"exec": {"command": ["true"]}})");
+  EXPECT_EQ(gangs(runtime), "node=2 launcher ");
+  EXPECT_EQ(launcher_waits_for(runtime), "node ");
+}
+
+TEST(GangOfAnMpi, LeavesOutALauncherThatRunsAfterTheNodes) {
+  json::value runtime = mpi();
+  parts_of(runtime)[1].as_object()["dependsOn"] =
+      must_parse(R"([{"name": "node", "status": "Complete"}])");
+  EXPECT_EQ(gangs(grouped(runtime)), "node=2 launcher ");
+}
+
+}  // namespace
+}  // namespace skiff::trainer
