@@ -30,7 +30,9 @@ constexpr Rule kRules[] = {
      "Make the claim, or see why it waits: skiff get pvc; skiff describe pvc NAME"},
     {"untolerated taint", "Tolerate the taint in the pod's template, or take it off the node"},
     {"didn't match", "Loosen nodeSelector or affinity of the template, or label a node"},
-    {"starts together and", "The others are being made; look again in a moment"},
+    {"pods together and",
+     "The others are being made; look again in a moment. Where none come, minAvailable asks for "
+     "more than there are"},
     {"ErrImagePull",
      "Fetch it (skiff image pull NAME), load it (skiff image load FILE), or say what it means on "
      "this machine (skiff image map NAME --host)"},

@@ -35,6 +35,7 @@ TEST(WhyAdvice, EachReasonHasItsRemedy) {
   } cases[] = {
       {"Pod p waits: 0/1 nodes are available: 1 Insufficient cpu", "resources.requests"},
       {"1 Insufficient nvidia.com/gpu", "fewer GPUs"},
+      {"gang \"g\" starts 3 pods together and 2 exist so far", "minAvailable"},
       {"pods \"a\" is forbidden: exceeded quota: q", "skiff get resourcequota"},
       {"persistentvolumeclaim \"data\" not found", "skiff get pvc"},
       {"Container c of pod p waits: ErrImagePull (x)", "skiff image"},
