@@ -14,7 +14,7 @@ namespace skiff::sim {
 namespace {
 
 constexpr std::uint64_t kJobs = 5;
-constexpr std::int64_t kRuntimes = 3;
+constexpr std::int64_t kRuntimes = 4;
 // People are asked once more after the faults: who suspends only before this resumes in time.
 constexpr Duration kSuspendsUntil = std::chrono::seconds(50);
 
@@ -25,9 +25,10 @@ std::int64_t between(Random& random, std::int64_t least, std::int64_t most) {
 
 json::object part(std::string_view name, std::string_view step, std::int64_t backoff_limit) {
   const json::object labels{{trainer::kStepLabel, json::string(step)}};
-  const json::string container(step == trainer::kTrainerStep ? trainer::kNode : step);
+  const json::string container(step == trainer::kTrainerStep ? trainer::kNode : name);
   const json::object main{{"name", container},
                           {"image", "work"},
+                          {"resources", {{"requests", {{"cpu", "1"}}}}},
                           {"volumeMounts", json::array{json::object{{"name", "initializer"},
                                                                     {"mountPath", "/workspace"}}}}};
   return {{"name", json::string(name)},
@@ -105,17 +106,23 @@ class TrainJobs : public Workload {
   }
 
  private:
-  // Runtime 0 fails with its first pod, the others try again; the last one fetches data first.
+  // Runtime 0 fails with its first pod, the others try again; the last two fetch data first, and
+  // with the last one a Job trains and another one evaluates, both together.
   void make_runtimes(client::Client& client, Random& random) {
     if (runtimes_) return;
     runtimes_ = true;
     for (std::int64_t i = 0; i < kRuntimes; ++i) {
       json::object node = part("node", trainer::kTrainerStep, i);
       json::array parts;
-      if (i == kRuntimes - 1) {
+      if (i >= kRuntimes - 2) {
         parts.push_back(part(trainer::kDatasetInitializer, trainer::kDatasetInitializer, 3));
         node["dependsOn"] = json::array{json::object{
             {"name", json::string(trainer::kDatasetInitializer)}, {"status", "Complete"}}};
+      }
+      json::object group;
+      if (i == kRuntimes - 1) {
+        group["coscheduling"] = json::object{};
+        parts.push_back(part("evaluate", "", 2));
       }
       parts.push_back(std::move(node));
       json::object spec{{"replicatedJobs", std::move(parts)}};
@@ -128,6 +135,7 @@ class TrainJobs : public Workload {
                                 {"metadata", {{"name", fmt::format("runtime{}", i)}}},
                                 {"spec",
                                  {{"mlPolicy", {{"numNodes", 2}, {"torch", json::object{}}}},
+                                  {"podGroupPolicy", std::move(group)},
                                   {"template", {{"spec", std::move(spec)}}}}}}});
     }
   }
