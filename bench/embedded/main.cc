@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "api/meta.h"
+#include "apiserver/upkeep/compaction.h"
 #include "base/check.h"
 #include "bench/embedded/hollow.h"
 #include "bench/embedded/world.h"
@@ -263,25 +264,17 @@ std::size_t unpacked(const store::Store& store, store::Revision until) {
   return count;
 }
 
-// Until what has ended is packed, and memory has not shrunk for a while. Seconds that took.
+// Until what has ended is packed and history that nobody asks for any more is let go: that happens
+// once in Compaction::kRecent, to what is older than that. Seconds that took.
 double settle(const store::Store& store) {
-  constexpr auto kStill = 15s;
+  constexpr auto kForgotten = 2 * apiserver::Compaction::kRecent + 5s;
   const store::Revision until = store.revision();
   const auto start = Clock::now();
-  auto since = start;
-  double least = rss_mb(getpid());
-  bool packed = false;
-  while ((!packed || Clock::now() - since < kStill) && Clock::now() - start < 160s) {
+  while (Clock::now() - start < kForgotten) {
     std::this_thread::sleep_for(1s);
-    packed = packed || unpacked(store, until) == 0;
-    const double now = rss_mb(getpid());
-    if (std::getenv("SKIFF_BENCH_PHASES") != nullptr) {
-      fmt::print(stderr, "  {:.0f} s: {:.0f} MB, {} unpacked\n", seconds_since(start), now,
-                 unpacked(store, until));
-    }
-    if (now > least * 0.99) continue;
-    least = now;
-    since = Clock::now();
+    if (std::getenv("SKIFF_BENCH_PHASES") == nullptr) continue;
+    fmt::print(stderr, "  {:.0f} s: {:.0f} MB, {} unpacked\n", seconds_since(start),
+               rss_mb(getpid()), unpacked(store, until));
   }
   return seconds_since(start);
 }

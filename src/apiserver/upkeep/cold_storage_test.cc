@@ -42,7 +42,10 @@ void wait_and_tick(World& world) {
 std::string read(World& world, const std::string& path) {
   http::Response response = world.server->handle(world.request("GET", path));
   std::string body = response.body;
-  while (response.stream && response.stream->pull(body, [] {})) {
+  for (bool more = response.stream != nullptr; more;) {
+    std::string piece;
+    more = response.stream->pull(piece, [] {});
+    body += piece;
   }
   return body;
 }
