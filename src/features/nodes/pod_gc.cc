@@ -23,7 +23,7 @@ control::Batch burial(const Object& pod, Time now) {
   return batch;
 }
 
-void remove(const EndedPods::value_type& pod, control::GlobalPlan& plan) {
+void remove_ended(const EndedPods::value_type& pod, control::GlobalPlan& plan) {
   plan.batches.push_back({.writes = {removal(pod.first, pod.second.uid, true)}});
 }
 
@@ -42,7 +42,7 @@ void collect_ended(const World& world, control::GlobalPlan& plan) {
   };
   std::ranges::sort(pods, {}, rank);
   pods.resize(count - kEndedPods);
-  for (const EndedPods::value_type* pod : pods) remove(*pod, plan);
+  for (const EndedPods::value_type* pod : pods) remove_ended(*pod, plan);
 }
 
 // Of a node that is gone.
@@ -51,7 +51,7 @@ void bury(const World& world, const std::string& node, Time now, control::Global
     for (const auto& [name, pod] : pods->second) plan.batches.push_back(burial(pod, now));
   }
   if (const auto pods = world.ended.find(node); pods != world.ended.end()) {
-    for (const auto& pod : pods->second) remove(pod, plan);
+    for (const auto& pod : pods->second) remove_ended(pod, plan);
   }
 }
 
@@ -66,7 +66,7 @@ void collect_waiting(const World& world, control::GlobalPlan& plan) {
   }
   if (const auto ended = world.ended.find(std::string_view()); ended != world.ended.end()) {
     for (const auto& pod : ended->second) {
-      if (pod.second.leaving) remove(pod, plan);
+      if (pod.second.leaving) remove_ended(pod, plan);
     }
   }
 }

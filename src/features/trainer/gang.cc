@@ -96,13 +96,16 @@ Order order_of(const json::object& spec, const json::array& parts) {
   return out;
 }
 
-// The part that the others are compared with; empty where none trains.
+// The part that the others are compared with: of an MPI's two the one that is made last. Empty
+// where none trains.
 std::string first_member(const json::value& runtime, json::array& parts, const Order& order) {
   if (runs_mpi(runtime) && part_named(parts, kNode) != nullptr) {
+    const Names& node = order.find(kNode)->second;
     const auto launcher = order.find(kLauncher);
-    const bool apart = launcher == order.end() || launcher->second.contains(kNode) ||
-                       order.find(kNode)->second.contains(kLauncher);
-    return std::string(apart ? kNode : kLauncher);
+    const bool apart =
+        launcher == order.end() || launcher->second.contains(kNode) || node.contains(kLauncher);
+    const bool last = !apart && std::ranges::includes(launcher->second, node);
+    return std::string(last ? kLauncher : kNode);
   }
   const auto trainer = std::ranges::find(parts, kTrainerStep, step_of);
   return trainer == parts.end() ? std::string() : name_of(*trainer);

@@ -8,6 +8,8 @@ namespace skiff::trainer {
 // Marks pods of the JobSet's parts as a gang: of the part that trains; of an MPI's nodes and its
 // launcher; with a podGroupPolicy of all parts that run beside them. A part that another waits for
 // is not one of its gang, nor is one that starts later: waiting for both would be for ever.
+// An MPI's launcher no longer waits for its nodes to be Ready where they have no probes, but for
+// what they wait for: it is in their gang.
 // `spec` is the JobSet's, with all else in it.
 void form_gang(const json::value& trainjob, const json::value& runtime, json::object& spec);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "api/meta.h"
@@ -79,13 +80,13 @@ std::string launcher_waits_for(const json::value& runtime) {
   return out;
 }
 
-TEST(GangOfATrainJob, IsThePartThatTrainsWhereNobodyAsksForMore) {
+TEST(GangOfATrainJob, is_the_part_that_trains_where_nobody_asks_for_more) {
   json::value runtime = testing::runtime();
   add_part(runtime, "beside");
   EXPECT_EQ(gangs(runtime), "node=2 beside ");
 }
 
-TEST(GangOfATrainJob, IsAllThatRunsAtTheSameTimeWithAPodGroupPolicy) {
+TEST(GangOfATrainJob, is_all_that_runs_at_the_same_time_with_a_pod_group_policy) {
   json::value runtime = testing::runtime_with_initializer();
   add_part(runtime, "beside");
   add_part(runtime, "after", R"([{"name": "node", "status": "Complete"}])");
@@ -94,7 +95,7 @@ TEST(GangOfATrainJob, IsAllThatRunsAtTheSameTimeWithAPodGroupPolicy) {
   EXPECT_EQ(gangs(grouped(runtime)), "dataset-initializer node=6 beside=6 after later ");
 }
 
-TEST(GangOfATrainJob, LeavesOutWhatSomethingBeforeItNeeds) {
+TEST(GangOfATrainJob, leaves_out_what_something_before_it_needs) {
   json::value runtime = testing::runtime_with_initializer();
   json::value server = must_parse(R"({"name": "server", "template": {"spec": {"template": {
       "spec": {"containers": [{"name": "main", "image": "x"}]}}}}})");
@@ -105,7 +106,7 @@ TEST(GangOfATrainJob, LeavesOutWhatSomethingBeforeItNeeds) {
       << "the initializer runs while the nodes are not there yet";
 }
 
-TEST(GangOfATrainJob, LeavesOutPartsThatStartOneAfterTheOther) {
+TEST(GangOfATrainJob, leaves_out_parts_that_start_one_after_the_other) {
   json::value runtime = testing::runtime();
   add_part(runtime, "second");
   json::set(runtime, {"spec", "template", "spec", "startupPolicy"},
@@ -113,13 +114,13 @@ TEST(GangOfATrainJob, LeavesOutPartsThatStartOneAfterTheOther) {
   EXPECT_EQ(gangs(grouped(runtime)), "node=2 second ");
 }
 
-TEST(GangOfAnMpi, HasTheLauncherWhichNeedNotWaitForNodesThatItsShellWaitsFor) {
+TEST(GangOfAnMpi, has_the_launcher_which_need_not_wait_for_nodes_that_its_shell_waits_for) {
   const json::value runtime = mpi();
   EXPECT_EQ(gangs(runtime), "node=3 launcher=3 ");
   EXPECT_EQ(launcher_waits_for(runtime), "");
 }
 
-TEST(GangOfAnMpi, StartsWhenBothMayStart) {
+TEST(GangOfAnMpi, starts_when_both_may_start) {
   json::value runtime = mpi();
   json::value first = must_parse(R"({"name": "fetch", "template": {"spec": {"template": {
       "spec": {"containers": [{"name": "main", "image": "x"}]}}}}})");
@@ -134,7 +135,28 @@ TEST(GangOfAnMpi, StartsWhenBothMayStart) {
   EXPECT_EQ(gangs(runtime), "fetch node=3 launcher=3 ") << "nodes are there first and wait";
 }
 
-TEST(GangOfAnMpi, LeavesTheLauncherToWaitForNodesThatSayWhenTheyAreReady) {
+TEST(GangOfAnMpi, has_the_launcher_that_is_there_before_its_nodes) {
+  json::value runtime = mpi();
+  add_part(runtime, "fetch");
+  json::array& parts = parts_of(runtime);
+  std::ranges::rotate(parts, parts.end() - 1);
+  parts[1].as_object()["dependsOn"] = must_parse(R"([{"name": "fetch", "status": "Complete"}])");
+  parts[2].as_object().erase("dependsOn");
+  EXPECT_EQ(gangs(runtime), "fetch node=3 launcher=3 ");
+}
+
+TEST(GangOfAnMpi, is_the_nodes_where_each_waits_for_something_else) {
+  json::value runtime = mpi();
+  add_part(runtime, "fetch");
+  add_part(runtime, "build");
+  json::array& parts = parts_of(runtime);
+  std::ranges::rotate(parts, parts.end() - 2);
+  parts[2].as_object()["dependsOn"] = must_parse(R"([{"name": "fetch", "status": "Complete"}])");
+  parts[3].as_object()["dependsOn"] = must_parse(R"([{"name": "build", "status": "Complete"}])");
+  EXPECT_EQ(gangs(runtime), "fetch build node=2 launcher ");
+}
+
+TEST(GangOfAnMpi, leaves_the_launcher_to_wait_for_nodes_that_say_when_they_are_ready) {
   json::value runtime = mpi();
   json::object& node = json::make_object(parts_of(runtime)[0],
                                          {"template", "spec", "template", "spec"})["containers"]
@@ -146,7 +168,7 @@ TEST(GangOfAnMpi, LeavesTheLauncherToWaitForNodesThatSayWhenTheyAreReady) {
   EXPECT_EQ(launcher_waits_for(runtime), "node ");
 }
 
-TEST(GangOfAnMpi, LeavesOutALauncherThatRunsAfterTheNodes) {
+TEST(GangOfAnMpi, leaves_out_a_launcher_that_runs_after_the_nodes) {
   json::value runtime = mpi();
   parts_of(runtime)[1].as_object()["dependsOn"] =
       must_parse(R"([{"name": "node", "status": "Complete"}])");

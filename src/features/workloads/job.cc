@@ -188,6 +188,21 @@ class JobPlan {
                               .active = active_});
   }
 
+  // The rest are told by the next plan: until then the highest number in the gang holds.
+  std::int64_t tell_waiting() {
+    std::int64_t told = 0;
+    for (const Object& pod : working_) {
+      if (!is_told_otherwise(job_, *pod, gang_min_)) continue;
+      if (told == kBurst) {
+        sooner(plan_.requeue_after, Duration(0));
+        break;
+      }
+      plan_.writes.push_back(tell(*pod, gang_min_));
+      ++told;
+    }
+    return told;
+  }
+
   void manage() {
     give_up_superfluous();
     const std::int64_t want = wanted();
@@ -196,11 +211,9 @@ class JobPlan {
     });
     while (active_ > want) give_up(working_.size() - 1);
     gang_min_ = gang_min(job_, want, siblings_);
-    for (const Object& pod : working_) {
-      if (is_told_otherwise(*pod, gang_min_)) plan_.writes.push_back(tell(*pod, gang_min_));
-    }
+    const std::int64_t told = tell_waiting();
     const std::int64_t leaving = only_replaces_ended(job_) ? terminating_ : 0;
-    const std::int64_t missing = std::min(want - leaving - active_, kBurst);
+    const std::int64_t missing = std::min(want - leaving - active_, kBurst - told);
     if (missing <= 0) return;
     const bool per_index = json::get_int(job_, {"spec", "backoffLimitPerIndex"}).has_value();
     const Duration wait = per_index ? Duration(0) : backoff_left(job_, pods_, now_);

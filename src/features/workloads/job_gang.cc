@@ -17,18 +17,35 @@ std::string_view of_template(const json::value& job, std::string_view kind, std:
   return json::get_string(job, {"spec", "template", "metadata", kind, key});
 }
 
+// As the scheduler reads it: 0 where the text is not wholly a number.
 std::int64_t asked(const json::value& job) {
   const std::string_view text = of_template(job, "annotations", kGangMin);
+  const char* const last = text.data() + text.size();
   std::int64_t out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
+  const auto [end, error] = std::from_chars(text.data(), last, out);
+  return error == std::errc{} && end == last ? out : 0;
+}
+
+std::string_view gang_name(const json::value& job) {
+  const std::string_view name = of_template(job, "annotations", kGang);
+  return name.empty() ? of_template(job, "labels", kPodGroup) : name;
+}
+
+std::string_view gang_name_of_pod(const json::value& pod) {
+  const std::string_view name = api::annotation(pod, kGang);
+  return name.empty() ? api::label(pod, kPodGroup) : name;
 }
 
 std::vector<std::string> gang_of(const json::value& job) {
-  std::string_view name = of_template(job, "annotations", kGang);
-  if (name.empty()) name = of_template(job, "labels", kPodGroup);
+  const std::string_view name = gang_name(job);
   if (name.empty() || asked(job) <= 0) return {};
   return {std::string(name)};
+}
+
+// A set makes those of its jobs that are not there, and starts anew when one fails.
+bool is_of_set(const json::value& job) {
+  const json::object* owner = api::controller_of(job);
+  return owner != nullptr && json::get_string(*owner, {"kind"}) == "JobSet";
 }
 
 // How many pods the job has at a time before any of them is done.
@@ -47,6 +64,12 @@ std::int64_t done(const json::value& job) {
                                           .active = int_at(job, {"status", "active"})});
 }
 
+// How many pods another job still brings.
+std::int64_t to_come(const json::value& job) {
+  if (api::condition_true(job, "Failed") || api::deleting(job)) return 0;
+  return members(job) - done(job);
+}
+
 }  // namespace
 
 std::int64_t left_to_run(const json::value& job, const Counts& counts) {
@@ -63,31 +86,42 @@ control::Related jobs_of_gang() {
             return gang_of(job);
           },
           .has = gang_of,
-          .alike = [](const json::value& before,
-                      const json::value& after) { return done(before) == done(after); }};
+          .alike =
+              [](const json::value& before, const json::value& after) {
+                return done(before) == done(after) && to_come(before) == to_come(after);
+              }};
 }
 
 std::string gang_min(const json::value& job, std::int64_t left, const std::vector<Object>& jobs) {
   const std::int64_t all = asked(job);
   if (all <= 0) return {};
   std::int64_t rest = all - (members(job) - left);
+  std::int64_t there = left;
   for (const Object& other : jobs) {
-    if (api::uid(*other) != api::uid(job)) rest -= done(*other);
+    if (api::uid(*other) == api::uid(job)) continue;
+    rest -= done(*other);
+    there += to_come(*other);
   }
+  // Nobody makes up for what a job lacks that was scaled down, or whose companion is gone.
+  if (!is_of_set(job)) rest = std::min(rest, there);
   // A gang may ask for less than the job has.
   rest = std::max({rest, std::min(all, left), std::int64_t{1}});
   return std::to_string(rest);
 }
 
-bool is_told_otherwise(const json::value& pod, std::string_view gang_min) {
+bool is_told_otherwise(const json::value& job, const json::value& pod, std::string_view gang_min) {
   if (gang_min.empty() || !json::get_string(pod, {"spec", "nodeName"}).empty()) return false;
+  // One that was adopted may be in another gang.
+  if (gang_name_of_pod(pod) != gang_name(job)) return false;
   const std::string_view told = api::annotation(pod, kGangMin);
   return !told.empty() && told != gang_min;
 }
 
 client::Write tell(const json::value& pod, std::string_view gang_min) {
-  return patch(pod_resource(), pod,
-               {{"metadata", {{"annotations", {{kGangMin, json::string(gang_min)}}}}}});
+  client::Write out = patch(
+      pod_resource(), pod, {{"metadata", {{"annotations", {{kGangMin, json::string(gang_min)}}}}}});
+  out.resource_version = {};
+  return out;
 }
 
 }  // namespace skiff::workloads

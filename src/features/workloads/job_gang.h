@@ -28,11 +28,15 @@ control::Related jobs_of_gang();
 
 // How many pods of the gang start together, when `left` of this job's are still to be done: those
 // of all its Jobs but the ones that are done, which take no place any more. Were they counted, the
-// replacement of another would wait for them for ever. Empty: the job's pods are in no gang.
+// replacement of another would wait for them for ever. A Job of a JobSet counts on siblings that
+// are not there; any other asks for no more pods than the Jobs that are there still bring.
+// Empty: the job's pods are in no gang.
 std::string gang_min(const json::value& job, std::int64_t left, const std::vector<Object>& jobs);
 
-// Whether a pod that waits for its place was told another number when it was made.
-bool is_told_otherwise(const json::value& pod, std::string_view gang_min);
+// Whether a pod of the job's gang that waits for its place was told another number when it was
+// made.
+bool is_told_otherwise(const json::value& job, const json::value& pod, std::string_view gang_min);
+// Whatever the scheduler has written of the pod meanwhile: that must not refuse the job's plan.
 client::Write tell(const json::value& pod, std::string_view gang_min);
 
 }  // namespace skiff::workloads
