@@ -16,7 +16,9 @@ bool PackKeeper::pack(const std::string& resource, const std::vector<EntryPtr>& 
   Kind& kind = kinds_[resource];
   kind.seen += entries.size();
   const bool another = wants_another(kind);
-  if (kind.dictionary == nullptr || another) renew(kind, entries);
+  // A better one than there is takes a few to be made of.
+  const bool better = another && (kind.dictionary == nullptr || entries.size() >= kSamples);
+  if (kind.dictionary == nullptr || better) renew(kind, entries);
   if (kind.dictionary == nullptr) {
     for (const EntryPtr& entry : entries) entry->pack(nullptr);
     return false;
@@ -26,7 +28,7 @@ bool PackKeeper::pack(const std::string& resource, const std::vector<EntryPtr>& 
     kind.plain_bytes += entry->size();
     kind.packed_bytes += entry->pack(&packer);
   }
-  return another;
+  return better;
 }
 
 bool PackKeeper::wants_another(const Kind& kind) {
@@ -36,7 +38,7 @@ bool PackKeeper::wants_another(const Kind& kind) {
 
 void PackKeeper::renew(Kind& kind, const std::vector<EntryPtr>& entries) {
   // From all over them: neighbours resemble each other more than they do the rest.
-  const std::size_t step = std::max<std::size_t>(1, entries.size() / kSamples);
+  const std::size_t step = std::max<std::size_t>(1, (entries.size() + kSamples - 1) / kSamples);
   for (std::size_t i = 0; i < entries.size(); i += step) kind.samples.push_back(entries[i]);
   while (kind.samples.size() > kSamples) kind.samples.pop_front();
   if (!wants_another(kind)) return;

@@ -14,7 +14,7 @@ namespace skiff::store {
 
 class PackKeeper {
  public:
-  // Objects that make a dictionary worth having.
+  // States that make a dictionary worth having.
   static constexpr std::size_t kFirst = 32;
 
   // Packs states of one resource. True where there is a new dictionary since: what could not be

@@ -116,6 +116,23 @@ TEST(Pack, FindsWhatLeftHistoryBeforeItWasOld) {
   EXPECT_EQ(f.packed(), 101U);
 }
 
+TEST(Pack, TakesWhatWasLoadedAndChangedSinceFromHistory) {
+  Fixture f;
+  f.fill(0, 100);
+  ASSERT_TRUE(f.store->flush());
+  f.store.reset();
+  f.store = f.open();
+  const Revision start = f.store->revision();
+  f.store->pack(start, 70);
+  ASSERT_FALSE(f.store->get(key(99))->packed()) << "its turn has not come";
+  ASSERT_TRUE(f.store->commit({put(99, "two")}, Sync::kLazy));
+  while (f.store->pack(f.store->revision(), kAll) > 0) {
+  }
+  const auto events = f.store->events("pods", start, Horizon::kCommitted, 10);
+  ASSERT_TRUE(events);
+  EXPECT_TRUE(events->front().previous->packed());
+}
+
 TEST(Pack, WhatIsPackedCanBeChangedRemovedAndToldOf) {
   const Fixture f;
   f.fill(0, 100);

@@ -13,6 +13,8 @@ namespace {
 constexpr int kLevel = 3;
 // Of one sample. Where objects are larger than that, their likeness is not what makes them large.
 constexpr std::size_t kSampleBytes = 16 * 1024;
+// Of what is asked about the beginning of a text: its version and kind.
+constexpr std::size_t kHeadBytes = 256;
 
 std::string joined(const std::vector<std::string_view>& samples) {
   std::string out;
@@ -22,7 +24,7 @@ std::string joined(const std::vector<std::string_view>& samples) {
 
 std::string common_head(const std::vector<std::string_view>& samples) {
   if (samples.empty()) return {};
-  std::string_view head = samples.front();
+  std::string_view head = samples.front().substr(0, kHeadBytes);
   for (const std::string_view sample : samples) {
     const auto differ = std::ranges::mismatch(head, sample).in1;
     head = head.substr(0, static_cast<std::size_t>(differ - head.begin()));
@@ -35,6 +37,7 @@ ZSTD_DCtx* unpacking() {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
   static thread_local const std::unique_ptr<ZSTD_DCtx, Free> kContext(ZSTD_createDCtx());
+  SKIFF_CHECK(kContext != nullptr, "there is memory for unpacking");
   return kContext.get();
 }
 

@@ -132,9 +132,10 @@ class Store {
   // Lets go of history up to that revision, but for the newest part of a few megabytes for each
   // resource. For whoever knows the time: what is recent is kept whole however much it is.
   void forget_history(Revision until);
-  // Packs objects of revisions up to that one which are not packed yet, at most `max` at once, and
-  // says how many it took up: fewer than `max` when none are left. Costs nothing worth mentioning
-  // then. For whoever knows the time: what is recent is soon read or replaced.
+  // Packs objects of revisions up to that one which are not packed yet, about `max` at once, and
+  // says how many it took up. Fewer than `max`: the rest, if there is any, is for the next call;
+  // without a rest a call costs nothing worth mentioning. For whoever knows the time: what is
+  // recent is soon read or replaced.
   std::size_t pack(Revision until, std::size_t max);
   // `fn` is called whenever events() may have more. Until the Subscription is destroyed; the
   // destructor waits for a call that is under way, so never destroy it inside `fn`.

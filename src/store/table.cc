@@ -109,6 +109,8 @@ std::vector<EntryPtr> Table::take_cold(Revision until, std::size_t max) {
     for (; it != history_.end() && out.size() < max && revision_of(*it) <= until; ++it) {
       swept_ = revision_of(*it);
       out.push_back(it->entry);
+      // An object that was loaded, and changed before its turn came, is known to history only.
+      if (it->previous != nullptr && !it->previous->packed()) out.push_back(it->previous);
     }
   }
   return out;

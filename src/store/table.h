@@ -32,8 +32,8 @@ class Table {
   // Of history up to `until` only the newest kOldHistoryBytes stay.
   void forget(Revision until, std::vector<Event>& dropped);
 
-  // At most `max` states up to `until` that have not been taken yet: what is in history, and
-  // objects that were loaded or left history before they were taken.
+  // About `max` states up to `until` that have not been taken yet: what is in history, and objects
+  // that were loaded or left history before they were taken.
   std::vector<EntryPtr> take_cold(Revision until, std::size_t max);
   // Every object that is not packed is to be taken once more.
   void pack_again();

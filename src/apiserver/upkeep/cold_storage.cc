@@ -20,11 +20,11 @@ void ColdStorage::tick(store::Store& store, const env::Clock& clock) {
     recent_ = {.at = start, .revision = store.revision()};
   }
   std::size_t taken = kAtOnce;
-  while (taken == kAtOnce && clock.elapsed() - start < kShare) {
+  while (taken >= kAtOnce && clock.elapsed() - start < kShare) {
     taken = store.pack(old_.revision, kAtOnce);
     taken_ += taken;
   }
-  if (taken == kAtOnce || taken_ < kManyPacked) return;
+  if (taken >= kAtOnce || taken_ < kManyPacked) return;
   taken_ = 0;
   malloc_trim(0);
 }
