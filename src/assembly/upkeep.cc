@@ -40,7 +40,7 @@ bool Upkeep::collect() {
 
 void Upkeep::tick() {
   const auto done = guarded([&] { tick_(); });
-  if (!done) complain("ending watches", done.error().message);
+  if (!done) complain("the upkeep of every second", done.error().message);
 }
 
 void Upkeep::complain(std::string_view about, std::string_view message) {

@@ -2,6 +2,7 @@
 // over HTTPS (client/remote), they cannot tell which.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -56,6 +57,10 @@ struct Event {
   Object object = {};
   SourcePtr source = {};  // null: who wants to look at it later has to hold it
 };
+
+// A watch in process gives no more at a time, and who has taken in so many leaves the rest for
+// later: many resources with much to tell do not make a turn of the loop long.
+inline constexpr std::size_t kEventsPerPoll = 16;
 
 // A stream of changes. Pulled, never pushed, so that whoever owns the loop decides when.
 class Watch {

@@ -13,10 +13,6 @@ Key key_of(const json::value& object) {
 
 namespace {
 
-// Ten thousand pods of one commit are taken in over several turns: others' keys come in between.
-// Small, so that many resources with much to tell do not make a turn long.
-constexpr std::size_t kEventsPerPoll = 16;
-
 // Of what nobody looks at any more. Short, so that what ends every second does not pile up.
 constexpr Duration kRestAfter = std::chrono::seconds(2);
 constexpr Duration kPatienceMax = std::chrono::minutes(1);
@@ -24,7 +20,8 @@ constexpr Duration kPatienceMax = std::chrono::minutes(1);
 constexpr Duration kRestEvery = std::chrono::seconds(1);
 // To free them takes about a millisecond.
 constexpr std::size_t kRestsPerTurn = 100;
-// What one owner has more of does not rest: its next plan would parse all of it in one long turn.
+// What one owner has more of, or one plan looks at, does not rest: the next plan would parse all of
+// it in one long turn.
 constexpr std::size_t kCrowd = 64;
 
 // Who manages which field is half of a pod, and no controller asks: ten thousand jobs that are kept
@@ -84,7 +81,8 @@ Result<std::vector<Change>> Cache::poll(Duration now) {
       // A watch may give its backlog in portions; the last one is empty.
       taken += events->size();
       take_in(*events, changes);
-      more_ = taken >= kEventsPerPoll;
+      // Ten thousand pods of one commit take several turns: others' keys come in between.
+      more_ = taken >= client::kEventsPerPoll;
       if (more_) return changes;
     }
     if (!events) {
@@ -151,6 +149,18 @@ Object Cache::get(const Key& key) const {
   return it == slots_.end() ? nullptr : wake(it->second);
 }
 
+std::vector<Object> Cache::get_all(const std::vector<Key>& wanted) const {
+  std::vector<Object> out;
+  out.reserve(wanted.size());
+  for (const Key& key : wanted) {
+    const auto it = slots_.find(key);
+    if (it == slots_.end()) continue;
+    if (wanted.size() > kCrowd) it->second.in_crowd = true;
+    out.push_back(wake(it->second));
+  }
+  return out;
+}
+
 std::vector<Key> Cache::keys() const {
   std::vector<Key> out;
   out.reserve(slots_.size());
@@ -185,8 +195,8 @@ void Cache::put(Object object, client::SourcePtr source, std::vector<Change>& ch
   slot.object = std::move(object);
   slot.source = std::move(source);
   index(slot);
-  (void)wake(slot);
-  look_after(slot);
+  slot.touched = now_;
+  look_after(slot, now_);
   changes.push_back(std::move(change));
 }
 
@@ -219,24 +229,24 @@ Object Cache::wake(const Slot& slot) const {
   if (slot.object == nullptr) {
     slot.object = without_managers(slot.source->value());
     slot.patience = std::min(2 * slot.patience, kPatienceMax);
-    look_after(slot);
+    look_after(slot, now_);
   }
   return slot.object;
 }
 
 // Its place in awake_ stays when it is looked at again: that is asked when its time has come.
-void Cache::look_after(const Slot& slot) const {
+void Cache::look_after(const Slot& slot, Duration from) const {
   awake_.erase({slot.looked_after, &slot});
   if (slot.source == nullptr) return;
   slot.patience = std::max(slot.patience, kRestAfter);
-  const Duration at = slot.touched + slot.patience;
+  const Duration at = from + slot.patience;
   slot.looked_after = (at / kRestEvery + 1) * kRestEvery;
   awake_.emplace(slot.looked_after, &slot);
 }
 
 bool Cache::stays(const Slot& slot) const {
   // Where somebody else holds it nothing would be won, and who looks next would have a second one.
-  if (slot.object.use_count() > 1) return true;
+  if (slot.object.use_count() > 1 || slot.in_crowd) return true;
   return slot.group != by_owner_.end() && slot.group->second.size() > kCrowd;
 }
 
@@ -251,8 +261,7 @@ void Cache::let_rest(Duration now) {
       slot.object = nullptr;
       continue;
     }
-    if (tired) slot.touched = now + kPatienceMax;
-    look_after(slot);
+    look_after(slot, tired ? now + kPatienceMax : slot.touched);
   }
 }
 

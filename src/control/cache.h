@@ -45,13 +45,15 @@ class Cache {
  public:
   // `wake` is called from any thread when poll() may have something.
   Cache(client::Client& client, api::Resource resource, std::function<void()> wake);
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
 
   const api::Resource& resource() const { return resource_; }
 
   // Takes in what has arrived and tells what changed. An error means that the server could not be
   // asked; what is cached stays, and the next poll tries again. Of many events it takes in a part.
   // `now` is when what is looked at from here on was last looked at.
-  Result<std::vector<Change>> poll(Duration now = {});
+  Result<std::vector<Change>> poll(Duration now);
   // The next poll lists everything and tells the differences. For whoever suspects a lost event.
   void distrust();
 
@@ -61,6 +63,9 @@ class Cache {
   std::uint64_t revision() const { return revision_; }  // everything up to it has been taken in
 
   Object get(const Key& key) const;
+  // In that order, without those that are not there. Very many that are asked for together rest no
+  // more: the next to ask would have to parse them all at once.
+  std::vector<Object> get_all(const std::vector<Key>& wanted) const;
   std::vector<Key> keys() const;  // ordered by namespace and name
   // Objects whose controlling owner has that uid, ordered by namespace and name. Of one namespace
   // where `ns` is not null.
@@ -90,11 +95,19 @@ class Cache {
     mutable Duration looked_after = {};  // its place in awake_
     // Twice as long after each time that it was woken: a heartbeat is not parsed twice for ever.
     mutable Duration patience = {};
+    mutable bool in_crowd = false;  // asked for together with very many others
   };
-  using Awake = std::set<std::pair<Duration, const Slot*>>;
+  using Turn = std::pair<Duration, const Slot*>;
+  struct ByTurn {
+    bool operator()(const Turn& a, const Turn& b) const {
+      return a.first != b.first ? a.first < b.first : *a.second->key < *b.second->key;
+    }
+  };
+  using Awake = std::set<Turn, ByTurn>;
 
   Object wake(const Slot& slot) const;
-  void look_after(const Slot& slot) const;
+  // When its patience is over, counted from then.
+  void look_after(const Slot& slot, Duration from) const;
   bool stays(const Slot& slot) const;
   Result<void> relist(std::vector<Change>& changes);
   Result<void> rewatch();

@@ -202,6 +202,25 @@ TEST_F(RestTest, what_one_owner_has_very_many_of_does_not_rest) {
   EXPECT_EQ(server.read_again(), 0U) << "all of them would have been parsed in one turn";
 }
 
+TEST_F(RestTest, what_is_asked_for_together_with_very_many_does_not_rest) {
+  std::vector<Key> many;
+  for (int i = 0; i < 200; ++i) {
+    create(fmt::format("many-{}", i));
+    many.push_back(key(fmt::format("many-{}", i)));
+  }
+  create("one");
+  for (Duration now = 0s; now < 60s; now += 1s) turn(now);
+  ASSERT_EQ(cache.awake(), 0U);
+  many.push_back(key("nobody"));
+  EXPECT_EQ(cache.get_all(many).size(), 200U);
+  EXPECT_EQ(cache.get_all({key("one"), key("nobody")}).size(), 1U);
+  EXPECT_EQ(server.read_again(), 201U);
+  for (Duration now = 60s; now < 300s; now += 1s) turn(now);
+  EXPECT_EQ(cache.awake(), 200U);
+  EXPECT_EQ(cache.get_all(many).size(), 200U);
+  EXPECT_EQ(server.read_again(), 201U) << "all of them would have been parsed in one turn again";
+}
+
 TEST_F(RestTest, many_are_let_go_in_portions) {
   for (int i = 0; i < 1000; ++i) create(fmt::format("x-{}", i));
   do {

@@ -64,7 +64,8 @@ std::string event_name(const json::value& about, std::string_view component, con
 EventRecorder::EventRecorder(client::Client& client, const env::Clock& clock)
     : client_(client), clock_(clock) {}
 
-void EventRecorder::record(const Object& about, std::string_view component, const Note& note) {
+void EventRecorder::record(const Object& about, std::string_view component, const Note& note,
+                           std::optional<Time> at) {
   if (recorded_.size() >= kRecordedMax) {
     // What is wrong is told before what is well.
     const auto normal = std::ranges::find_if(
@@ -81,7 +82,7 @@ void EventRecorder::record(const Object& about, std::string_view component, cons
                        .name = name_with(api::name(*about), hash),
                        .component = std::string(component),
                        .note = note,
-                       .at = clock_.now()});
+                       .at = at.value_or(clock_.now())});
 }
 
 bool EventRecorder::write_some() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,7 +28,9 @@ class EventRecorder {
  public:
   EventRecorder(client::Client& client, const env::Clock& clock);
 
-  void record(const Object& about, std::string_view component, const Note& note);
+  // `at`: when it happened, where that is not now.
+  void record(const Object& about, std::string_view component, const Note& note,
+              std::optional<Time> at = {});
   // Writes what was recorded, but no more than a moment's worth, and not more at once than the
   // server answers: ten thousand pods that find a place at once have ten thousand events. True
   // where more can be written at once; else an answer is waited for, or nothing is left.

@@ -74,7 +74,7 @@ std::vector<Key> Join::roots_of(const json::value& object) const {
   return out;
 }
 
-std::vector<Object> Join::seen_by(const json::value& root, const Get& get) const {
+std::vector<Key> Join::seen_by(const json::value& root) const {
   std::vector<const std::set<Key>*> lists;
   const std::string ns = place(root);
   for (std::string& word : related_.wants(root)) {
@@ -84,11 +84,10 @@ std::vector<Object> Join::seen_by(const json::value& root, const Get& get) const
   }
   if (lists.empty()) return {};
   std::ranges::sort(lists, {}, [](const auto* list) { return list->size(); });
-  std::vector<Object> out;
+  std::vector<Key> out;
   for (const Key& key : *lists.front()) {
     const auto listed = [&](const auto* list) { return list->contains(key); };
-    if (!std::ranges::all_of(lists, listed)) continue;
-    if (Object object = get(key)) out.push_back(std::move(object));
+    if (std::ranges::all_of(lists, listed)) out.push_back(key);
   }
   return out;
 }

@@ -4,7 +4,6 @@
 // services that may select it, and a service that is planned costs the few pods it may select.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -26,10 +25,8 @@ class Join {
 
   // The roots that look at the object. It need not be known here.
   std::vector<Key> roots_of(const json::value& object) const;
-  // What the root looks at, ordered by name. Only their keys are kept here; what `get` does not
-  // know is left out.
-  using Get = std::function<Object(const Key&)>;
-  std::vector<Object> seen_by(const json::value& root, const Get& get) const;
+  // What the root looks at, ordered by name.
+  std::vector<Key> seen_by(const json::value& root) const;
 
  private:
   using Word = std::pair<std::string, std::string>;  // namespace, word

@@ -154,9 +154,15 @@ void Runtime::poll_feeds() {
   const Duration started = clock_.elapsed();
   for (auto& [name, feed] : feeds_) poll_feed(name, feed);
   for (int portion = 1; portion < kPortionsPerTurn; ++portion) {
-    for (auto& [name, feed] : feeds_) {
+    auto at = feeds_.lower_bound(first_feed_);
+    for (std::size_t i = 0; i < feeds_.size(); ++i, ++at) {
+      if (at == feeds_.end()) at = feeds_.begin();
+      auto& [name, feed] = *at;
       if (!feed.cache->more()) continue;
-      if (clock_.elapsed() - started >= kFeedingTime) return;
+      if (clock_.elapsed() - started >= kFeedingTime) {
+        first_feed_ = name;
+        return;
+      }
       poll_feed(name, feed);
     }
   }
@@ -350,8 +356,7 @@ std::optional<Observed> Runtime::observe(const Member& member, const Key& key) c
   for (std::size_t i = 0; i < member.joins.size(); ++i) {
     const std::size_t which = member.keyed->owned.size() + 1 + i;
     const Cache& others = *feeds_.at(member.resources[which]).cache;
-    observed.seen.push_back(member.joins[i].seen_by(
-        *observed.root, [&](const Key& other) { return others.get(other); }));
+    observed.seen.push_back(others.get_all(member.joins[i].seen_by(*observed.root)));
   }
   return observed;
 }

@@ -4,8 +4,7 @@
 // same thread. Only `Options::wake` is called from elsewhere; it must do no more than post a pump.
 //
 // A key (a root object of a controller) is planned when something of it changed, unless
-//  - a plan or a submit for it is under way, or the caches have not yet seen what its last one
-//  wrote;
+//  - a plan or a submit for it is under way, or the caches have not seen its last writes yet;
 //  - its last plan failed and it backs off;
 //  - its plans are dear: one key never takes more than a twentieth of the loop's time.
 // Changes that arrive meanwhile become one plan. However many keys are due, a turn is short, and in
@@ -20,6 +19,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,7 +55,8 @@ struct RuntimeOptions {
   // each write is work.
   Duration rest = {};
   // Where set: runs `work` on another thread and after it `then` on this one. A key whose plans
-  // take long, a job of ten thousand pods, is planned there; that is why plan() is pure.
+  // take long, a job of ten thousand pods, is planned there; that is why plan() is pure. So is what
+  // a global controller gives away (plan_apart).
   using Fn = std::function<void()>;
   std::function<void(Fn work, Fn then)> elsewhere = {};
   // Where set, told of every pump. For whoever looks for what holds up the loop.
@@ -181,6 +182,7 @@ class Runtime {
   EventRecorder events_;
   TurnCost cost_ = {};
   std::map<std::string, Feed> feeds_ = {};  // by api::Resource::key()
+  std::string first_feed_ = {};             // whose second portion comes first in the next turn
   std::vector<std::unique_ptr<Member>> members_ = {};
   std::size_t first_ = 0;  // of members_: whose keys come first in the next turn
   Blocked blocked_ = {};
@@ -189,8 +191,8 @@ class Runtime {
     std::vector<client::Write> writes = {};
     Batch batch = {};  // the same without bodies, for when they are answered; and the notes
   };
-  std::deque<Unsent> unsent_ = {};                              // counted in their item's in_flight
-  std::deque<std::pair<std::size_t, ObjectNote>> untold_ = {};  // of whose batches succeeded
+  std::deque<Unsent> unsent_ = {};  // counted in their item's in_flight
+  std::deque<std::tuple<std::size_t, ObjectNote, Time>> untold_ = {};  // of what succeeded when
   // Answers that arrive after the runtime is gone find this expired.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

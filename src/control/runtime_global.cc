@@ -53,7 +53,10 @@ void Runtime::plan_global(std::size_t index, Item& item) {
   const Duration started = clock_.elapsed();
   const GlobalController& global = *members_[index]->global;
   item.not_before = {};
-  if (options_.elsewhere && global.plan_apart) {
+  // What lost a race would lose the next one as well: that plan is made from the newest books.
+  const bool again = std::ranges::any_of(
+      item.held, [&](const auto& entry) { return entry.second.until <= started; });
+  if (options_.elsewhere && global.plan_apart && !again) {
     auto apart = guarded([&] { return global.plan_apart(clock_.now()); });
     if (!apart) return broken(index, {}, item, {}, apart.error());
     if (*apart) return plan_global_elsewhere(index, item, *std::move(apart), started);
@@ -69,17 +72,14 @@ void Runtime::plan_global_elsewhere(std::size_t index, Item& item, std::function
   struct Work {
     std::function<GlobalPlan()> plan = {};
     Result<Packed> packed = Packed{};
-    Duration took = {};
   };
   auto work = std::make_shared<Work>(Work{.plan = std::move(plan)});
   item.in_flight = 1;
   const Duration looked = clock_.elapsed() - started;
   options_.elsewhere(
-      [work, index, &clock = clock_] {
-        const Duration began = clock.elapsed();
+      [work, index] {
         work->packed = guarded([&] { return pack(index, work->plan()); });
         work->plan = {};  // here: what it was made from is freed with it
-        work->took = clock.elapsed() - began;
       },
       [this, index, work, started, looked, weak = std::weak_ptr(alive_)] {
         if (weak.expired()) return;
@@ -91,7 +91,7 @@ void Runtime::plan_global_elsewhere(std::size_t index, Item& item, std::function
         } else {
           broken(index, {}, planned, {}, work->packed.error());
         }
-        charge(planned, looked + work->took + clock_.elapsed() - began);
+        charge(planned, looked + clock_.elapsed() - began);  // of the loop's time it took no more
         if (planned.in_flight == 0) settle(index, {}, planned);
       });
 }
@@ -132,8 +132,8 @@ bool Runtime::send_batches() {
 bool Runtime::tell_notes() {
   const Duration started = clock_.elapsed();
   while (!untold_.empty() && clock_.elapsed() - started < kTellingTime) {
-    const auto& [member, note] = untold_.front();
-    events_.record(note.object, members_[member]->global->name, note.note);
+    const auto& [member, note, at] = untold_.front();
+    events_.record(note.object, members_[member]->global->name, note.note, at);
     untold_.pop_front();
   }
   return !untold_.empty();
@@ -152,7 +152,9 @@ void Runtime::batch_answered(Unsent& sent, const Answers& answers) {
     if (times == 1 && !refuses(error->code)) item.failed = *error;
   } else {
     item.held.erase(title(batch));
-    for (ObjectNote& note : sent.batch.notes) untold_.emplace_back(index, std::move(note));
+    // They are told later; a pod may have started by then.
+    const Time now = clock_.now();
+    for (ObjectNote& note : sent.batch.notes) untold_.emplace_back(index, std::move(note), now);
   }
   if (item.in_flight > 0) return;
   if (item.failed) {

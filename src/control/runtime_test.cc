@@ -297,7 +297,7 @@ TEST(CacheTest, keeps_objects_without_who_manages_their_fields) {
       {"name", "p"}, {"managedFields", json::array{json::object{}}}, {"labels", {{"a", "b"}}}};
   const json::value sent = json::object{{"metadata", metadata}, {"spec", {{"nodeName", "n"}}}};
   ASSERT_TRUE(server.write({.resource = kPods, .ns = "ns", .body = sent}).has_value());
-  ASSERT_TRUE(cache.poll().has_value());
+  ASSERT_TRUE(cache.poll({}).has_value());
   json::value expected = *server.get(kPods, "ns", "p");
   ASSERT_NE(json::find(expected, {"metadata", "managedFields"}), nullptr);
   expected.at("metadata").as_object().erase("managedFields");
@@ -315,15 +315,15 @@ TEST(CacheTest, takes_in_many_events_over_several_polls) {
   QuietServer server(clock);
   server.portion = 10;
   Cache cache(server, kPods, [] {});
-  ASSERT_TRUE(cache.poll().has_value());
+  ASSERT_TRUE(cache.poll({}).has_value());
   EXPECT_FALSE(cache.more());
   for (int i = 0; i < 30; ++i) ASSERT_TRUE(server.write(create_pod(i)).has_value());
-  const auto first = cache.poll();
+  const auto first = cache.poll({});
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->size(), 20u);
   EXPECT_TRUE(cache.more());
   EXPECT_LT(cache.revision(), server.revision()) << "what is left has not been taken in";
-  const auto second = cache.poll();
+  const auto second = cache.poll({});
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->size(), 10u);
   EXPECT_FALSE(cache.more());
@@ -430,7 +430,7 @@ TEST(BarrierTest, an_answer_that_comes_after_the_change_waits_for_no_other) {
   const Barrier::Lookup lookup = [&](const std::string&) { return &cache; };
   const auto pod = server.write(
       {.resource = kPods, .ns = "ns", .body = json::object{{"metadata", {{"name", "p"}}}}});
-  ASSERT_TRUE(pod.has_value() && cache.poll().has_value());
+  ASSERT_TRUE(pod.has_value() && cache.poll({}).has_value());
   client::Write bind{.resource = kPods,
                      .ns = "ns",
                      .name = "p",
@@ -444,7 +444,7 @@ TEST(BarrierTest, an_answer_that_comes_after_the_change_waits_for_no_other) {
   change.verb = client::Verb::kMergePatch;
   change.subresource = {};
   change.body = json::object{{"spec", {{"nodeName", "n"}}}};
-  ASSERT_TRUE(server.write(change).has_value() && cache.poll().has_value());
+  ASSERT_TRUE(server.write(change).has_value() && cache.poll({}).has_value());
   EXPECT_TRUE(early.open(lookup));
   Barrier late;
   late.expect(bind, json::object{{"kind", "Status"}}, lookup);

@@ -168,6 +168,8 @@ class Exchange : public StreamingResponse {
 
   Result<std::optional<std::string>> read(
       std::optional<std::chrono::milliseconds> timeout) override {
+    // Here too: what has come already is given without a look at the wire.
+    if (wire_) SKIFF_TRY(wire_->still_wanted());
     Deadline deadline;
     if (timeout) deadline = SteadyClock::now() + *timeout;
     return read_until(deadline);

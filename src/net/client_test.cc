@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "net/server.h"
 
@@ -19,6 +20,20 @@ std::unique_ptr<Server> serve(http::Handler handler, ServerOptions options = {},
   EXPECT_TRUE(server) << server.error().message;
   return std::move(*server);
 }
+
+// Gives its connection away, with a word right behind the head of the answer.
+class Given final : public http::Tunnel {
+ public:
+  void push(std::string_view) override {}
+  bool full() const override { return false; }
+  bool pull(std::string& out, std::function<void()>) override {
+    out += std::exchange(text_, {});
+    return true;
+  }
+
+ private:
+  std::string text_ = "HTTP/1.1 101 Switching Protocols\r\n\r\nearly";
+};
 
 // Says what it was given, then stays silent for ever or ends.
 class Script : public http::Stream {
@@ -179,6 +194,22 @@ TEST(Client, FailsAfterItsEndAlsoWhereItNeedNotWait) {
     const auto stream = client.open({.port = server->port(0)}, {});
     ASSERT_TRUE(stream);
     EXPECT_TRUE((*stream)->read(60s));
+    all ? client.shut_down() : (*stream)->cancel();
+    EXPECT_FALSE((*stream)->read());
+  }
+}
+
+TEST(Client, FailsAfterItsEndAlsoWhereATunnelHasSpokenAlready) {
+  const auto server = serve([](const http::Request&) {
+    http::Response response{.status = 0};
+    response.tunnel = std::make_unique<Given>();
+    return response;
+  });
+  for (const bool all : {false, true}) {
+    Client client;
+    const auto stream = client.open({.port = server->port(0)}, {});
+    ASSERT_TRUE(stream);
+    EXPECT_EQ((*stream)->status(), 101);
     all ? client.shut_down() : (*stream)->cancel();
     EXPECT_FALSE((*stream)->read());
   }

@@ -54,14 +54,14 @@ class Wire {
   // Waits for at least one byte; 0 is the end.
   Result<std::size_t> read(std::span<char> into, Deadline deadline);
   void interrupt() { interrupt_.set(); }
+  // An error where it was interrupted, whether or not there would be something to wait for.
+  Result<void> still_wanted() const;
   // Nothing has arrived that nobody asked for, the end included.
   bool quiet() const;
 
  private:
   Wire(int fd, std::string shown, std::shared_ptr<Interrupt> everything);
   Result<void> wait(short events, Deadline deadline);
-  // An error where it was interrupted, whether or not there would be something to wait for.
-  Result<void> still_wanted() const;
   Result<void> finish_connect(Deadline deadline);
   Result<void> handshake(const Endpoint& endpoint, SSL_CTX* tls, Deadline deadline);
   std::unexpected<Error> broken(std::string_view what) const;

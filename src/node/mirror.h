@@ -20,8 +20,8 @@ class Mirror {
   // `ready` is called from any thread when poll() may have something; it must only post.
   Mirror(client::Client& client, api::Resource resource, std::function<void()> ready,
          Keep keep = Keep::kObjects);
-  // Where set: what is kept of an object, with its names, uid and resourceVersion. Events have it
-  // whole, but a removal that only a list shows.
+  // Where set: what is kept of an object, with its names, uid and resourceVersion. Events carry the
+  // whole object, except a removal found by a list.
   using Extract = std::function<Object(const Object&)>;
   void keep_only(Extract extract) { extract_ = std::move(extract); }
 

@@ -126,8 +126,10 @@ client::Write still_there(const Member& member) {
 //  - all of it is one submit: the embedded server takes all or nothing. A remote server takes the
 //    writes one by one and would keep those before the first failure; there this scheduler is off
 //    and the cluster's own gang scheduler does the work.
-// Room on nodes needs none: only this scheduler takes it, it waits to see its own bindings, and
-// what it does not know yet can only have made room.
+// Room on nodes needs none: only this scheduler takes it, and it waits to see its own bindings. A
+// node that is cordoned or goes while a plan is under way may still get what was planned for it, as
+// from a scheduler that looked a moment earlier: pods stay on a cordoned node, and from one that is
+// gone they are collected (features/nodes).
 control::Batch bind(const Placement& gang) {
   control::Batch batch;
   for (const MemberPtr& member : gang.counted) batch.writes.push_back(still_there(*member));

@@ -46,8 +46,9 @@ struct Pod {
 };
 using PodPtr = std::shared_ptr<const Pod>;
 
-// A pod of a gang that has a node, as it was when last seen. No more of it, since one that has
-// succeeded counts for as long as it is kept.
+// A pod of a gang that has a node and has neither failed nor been marked for deletion, as it was
+// when last seen. Not the object: one that has succeeded counts for as long as it is kept, and what
+// is held here could not rest in the cache.
 struct Member {
   control::Key key = {};
   std::string uid = {};

@@ -183,7 +183,8 @@ def complaints(writers, watcher):
 
 def enough(rounds, writers, watcher):
     """Whether there was load enough to prove anything, or something is proven already."""
-    return complaints(writers, watcher) or sum(w.acknowledged for w in writers) > 10 * rounds and watcher.events > 5 * rounds
+    loaded = sum(w.acknowledged for w in writers) > 10 * rounds and watcher.events > 5 * rounds
+    return loaded or complaints(writers, watcher)
 
 
 def run_rounds(rounds):

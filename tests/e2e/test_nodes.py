@@ -24,6 +24,10 @@ def running(skiff, name):
             if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]]
 
 
+def scheduled(pod):
+    return next((c["status"] for c in pod["status"].get("conditions", []) if c["type"] == "PodScheduled"), None)
+
+
 def node(skiff):
     return json.loads(skiff.kubectl("get", "nodes", "-o", "json").stdout)["items"][0]
 
@@ -67,7 +71,7 @@ def test_a_cordoned_node_gets_no_pods_but_daemons(skiff, name):
     apply(skiff, workload("Deployment", "later", replicas=1))
     apply(skiff, workload("DaemonSet", "always"))
     skiff.kubectl("rollout", "status", "ds/always", "--timeout=60s")
-    wait_for(lambda: [pod["status"]["phase"] for pod in skiff.pods(selector="app=later")] == ["Pending"])
+    wait_for(lambda: [scheduled(pod) for pod in skiff.pods(selector="app=later")] == ["False"])
     skiff.kubectl("uncordon", name)
     skiff.kubectl("rollout", "status", "deployment/later", "--timeout=60s")
     skiff.kubectl("delete", "deployment/later", "ds/always")

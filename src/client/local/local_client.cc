@@ -10,8 +10,6 @@
 namespace skiff::client {
 namespace {
 
-constexpr std::size_t kEventsPerPoll = 16;
-
 Result<const apiserver::ServedKind*> served(const apiserver::KindTable& kinds,
                                             const api::Resource& resource) {
   const apiserver::ServedKind* kind = kinds.find(resource.group, resource.version, resource.plural);
