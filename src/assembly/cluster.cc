@@ -1,7 +1,6 @@
 #include "assembly/cluster.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <thread>
 
@@ -48,8 +47,6 @@ Cluster::~Cluster() {
 }
 
 Result<std::unique_ptr<Cluster>> Cluster::start(const cli::UpOptions& options) {
-  // Most threads here wait for the network. An arena for each would hold memory for nothing.
-  mallopt(M_ARENA_MAX, 2);
   SKIFF_ASSIGN(DataFolder folder, DataFolder::open(options.data));
   std::unique_ptr<Cluster> cluster(new Cluster(std::move(folder), options));
   SKIFF_TRY(cluster->connect());

@@ -1,6 +1,6 @@
 #include "apiserver/upkeep/cold_storage.h"
 
-#include <malloc.h>
+#include "env/posix/heap.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -26,7 +26,7 @@ void ColdStorage::tick(store::Store& store, const env::Clock& clock) {
   }
   if (taken >= kAtOnce || taken_ < kManyPacked) return;
   taken_ = 0;
-  malloc_trim(0);
+  env::give_back_memory();
 }
 
 }  // namespace skiff::apiserver
