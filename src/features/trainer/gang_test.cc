@@ -26,11 +26,13 @@ std::string gangs(const json::value& runtime) {
   std::string out;
   const json::value jobset = jobset_of(job(), runtime);
   for (const json::value& part : json::get_array(jobset, {"spec", "replicatedJobs"})) {
-    const json::object& marks =
-        json::get_object(part, {"template", "spec", "template", "metadata", "annotations"});
+    const auto mark = [&](std::string_view name) {
+      return json::get_string(part,
+                              {"template", "spec", "template", "metadata", "annotations", name});
+    };
     out += json::get_string(part, {"name"});
-    const std::string_view min = json::get_string(marks, {"scheduling.skiff.dev/gang-min"});
-    const std::string_view gang = json::get_string(marks, {"scheduling.skiff.dev/gang"});
+    const std::string_view min = mark("scheduling.skiff.dev/gang-min");
+    const std::string_view gang = mark("scheduling.skiff.dev/gang");
     EXPECT_EQ(gang, min.empty() ? "" : "u-1");
     if (!min.empty()) out += "=" + std::string(min);
     out += " ";
