@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "api/meta.h"
 #include "base/strings.h"
@@ -11,6 +12,9 @@
 
 namespace skiff::cli {
 namespace {
+
+// Pods of a large job may each fail in a way of their own; the first few tell enough.
+constexpr int kReasonsShown = 5;
 
 std::string age_of(const std::optional<Time>& since, Time now) {
   return since ? age(now - *since) : "some time";
@@ -120,6 +124,36 @@ std::string condition_message(const json::value& object, std::string_view type) 
   return message != nullptr && message->is_string() ? text(json::view(message->get_string())) : "";
 }
 
+// Pods of one gang wait for the same thing: it is said once, with how many others it holds up.
+std::vector<std::string> reasons_of(const std::vector<Object>& pods, Time now) {
+  struct Seen {
+    std::string reason;
+    std::string why;  // the reason without its pod
+    int others = 0;
+  };
+  std::vector<Seen> seen;
+  for (const Object& pod : pods) {
+    for (std::string& reason : pod_reasons(*pod, now)) {
+      const std::size_t colon = reason.find(": ");
+      std::string why = colon == std::string::npos ? reason : reason.substr(colon);
+      const auto found = std::ranges::find(seen, why, &Seen::why);
+      if (found != seen.end()) {
+        ++found->others;
+      } else {
+        seen.push_back({.reason = std::move(reason), .why = std::move(why)});
+      }
+    }
+  }
+  std::vector<std::string> out;
+  for (Seen& one : seen | std::views::take(kReasonsShown)) {
+    out.push_back(std::move(one.reason));
+    if (one.others == 0) continue;
+    out.push_back(
+        fmt::format("({} more pod{} for the same reason)", one.others, one.others == 1 ? "" : "s"));
+  }
+  return out;
+}
+
 std::vector<std::string> explain_job(const Situation& s, Time now) {
   const json::value& job = *s.object;
   const std::string title = fmt::format("{} {}", api::kind(job), api::name(job));
@@ -149,19 +183,7 @@ std::vector<std::string> explain_job(const Situation& s, Time now) {
     }
     for (std::string& remark : job_remarks(job, now)) out.push_back(std::move(remark));
   }
-  // Pods of one gang wait for the same thing: say it once.
-  std::map<std::string, int> seen;
-  for (const Object& pod : s.pods) {
-    for (std::string& reason : pod_reasons(*pod, now)) {
-      const std::size_t colon = reason.find(": ");
-      const std::string key = colon == std::string::npos ? reason : reason.substr(colon);
-      if (seen[key]++ == 0 && seen.size() <= 5) out.push_back(std::move(reason));
-    }
-  }
-  for (const auto& [key, count] : seen) {
-    if (count > 1)
-      out.push_back(fmt::format("({} more pod(s) for the same reason{})", count - 1, key));
-  }
+  for (std::string& reason : reasons_of(s.pods, now)) out.push_back(std::move(reason));
   return out;
 }
 

@@ -56,7 +56,7 @@ TEST(WhyAdvice, AGangThatDoesNotFitIsToldOnceWithNumbersAndARemedy) {
   const std::string text = all({.object = object("{kind: TFJob, metadata: {name: j}}"),
                                 .pods = {waiting_pod("j-0", gang), waiting_pod("j-1", gang)}});
   EXPECT_TRUE(text.contains("needs room for 4 pods at once and 3 fit")) << text;
-  EXPECT_TRUE(text.contains("1 more pod(s) for the same reason")) << text;
+  EXPECT_TRUE(text.contains("(1 more pod for the same reason)")) << text;
   const std::size_t first = text.find("What to do: Ask for less");
   ASSERT_NE(first, std::string::npos) << text;
   EXPECT_EQ(text.find("What to do: Ask for less", first + 1), std::string::npos) << text;
