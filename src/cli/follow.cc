@@ -76,22 +76,20 @@ void Follower::print(const std::string& prefix, std::string_view line) {
 void Follower::follow_pod(const Object& pod, std::size_t number) {
   const std::string prefix =
       paint(fmt::format("[{}]", replica_name(*pod)), stream_colour(number), options_.colour);
-  const std::string ns(api::ns(*pod)), name(api::name(*pod)), uid(api::uid(*pod));
   Progress progress;
-  while (!stopped_ && follow_attempt(ns, name, uid, prefix, progress)) {
+  while (!stopped_ && follow_attempt(*pod, prefix, progress)) {
     if (!options_.follow) return;
     std::this_thread::sleep_for(kPoll);
   }
 }
 
-bool Follower::follow_attempt(const std::string& ns, const std::string& name,
-                              const std::string& uid, const std::string& prefix,
+bool Follower::follow_attempt(const json::value& followed, const std::string& prefix,
                               Progress& progress) {
   static const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
-  const auto pod = server_.client().get(kPods, ns, name);
+  const auto pod = server_.client().get(kPods, api::ns(followed), api::name(followed));
   // A server that is being restarted comes back; a pod that is gone does not.
   if (!pod) return pod.error().code == Code::kServiceUnavailable;
-  if (api::uid(*pod) != uid) return false;
+  if (api::uid(*pod) != api::uid(followed)) return false;
   const json::value* status = first_status(*pod);
   const std::int64_t now =
       status == nullptr ? 0 : json::get_int(*status, {"restartCount"}).value_or(0);
@@ -106,18 +104,20 @@ bool Follower::follow_attempt(const std::string& ns, const std::string& name,
     progress = {.attempt = now, .printed = 0, .whole = false};
   }
   if (!started || progress.whole) return !ended(*pod);
-  print_lines(log_target(ns, name, options_), prefix, progress);
+  print_lines(*pod, prefix, progress);
   return true;
 }
 
-void Follower::print_lines(const std::string& target, const std::string& prefix,
-                           Progress& progress) {
+void Follower::print_lines(const json::value& pod, const std::string& prefix, Progress& progress) {
+  const std::string target = log_target(api::ns(pod), api::name(pod), options_);
+  const std::string replica = replica_name(pod);
   std::size_t n = 0;
   const auto done = server_.lines({.target = target}, [&](std::string_view line) {
     if (++n <= progress.printed) return true;
     progress.printed = n;
     // The time before a line is not part of what the program drew.
     const std::size_t text = options_.timestamps ? line.find(' ') + 1 : 0;
+    if (options_.hear) options_.hear(replica, line.substr(text));
     print(prefix, printable(std::string(line.substr(0, text)) +
                             std::string(last_drawn(line.substr(text)))));
     return !stopped_.load();

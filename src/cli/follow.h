@@ -23,6 +23,8 @@ struct FollowOptions {
   bool colour = false;
   // Where lines go, each without its newline, from several threads; null: standard output.
   std::function<void(std::string_view line)> print = {};
+  // Told of each line as the program wrote it, before it is printed; from several threads.
+  std::function<void(std::string_view replica, std::string_view line)> hear = {};
 };
 
 // Thread-safe; one thread for each pod that is followed. The destructor waits for them.
@@ -49,9 +51,8 @@ class Follower {
 
   void follow_pod(const Object& pod, std::size_t number);
   // One container attempt; false when the pod has ended for good.
-  bool follow_attempt(const std::string& ns, const std::string& name, const std::string& uid,
-                      const std::string& prefix, Progress& progress);
-  void print_lines(const std::string& target, const std::string& prefix, Progress& progress);
+  bool follow_attempt(const json::value& followed, const std::string& prefix, Progress& progress);
+  void print_lines(const json::value& pod, const std::string& prefix, Progress& progress);
   void print(const std::string& prefix, std::string_view line);  // what a terminal may see
 
   Connection& server_;

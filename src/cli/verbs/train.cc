@@ -17,6 +17,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/follow.h"
+#include "cli/heard_progress.h"
 #include "cli/printer.h"
 #include "cli/progress_text.h"
 #include "cli/screen.h"
@@ -188,8 +189,11 @@ class Follow {
 
   int run() {
     g_following = true;
-    Follower follower(server_, {.colour = colour_,
-                                .print = [this](std::string_view line) { screen_.line(line); }});
+    Follower follower(
+        server_, {.colour = colour_,
+                  .print = [this](std::string_view line) { screen_.line(line); },
+                  .hear = [this](std::string_view replica,
+                                 std::string_view line) { heard_.hear(replica, line, now()); }});
     for (;;) {
       const auto job = server_.client().get(kind_.resource, ns_, name_);
       if (!job && job.error().code == Code::kNotFound) {
@@ -234,7 +238,10 @@ class Follow {
       screen_.line(paint(fmt::format("{}: {}", shown(), printable(state)), Colour::kBold, colour_));
       state_ = state;
     }
-    if (live_) return screen_.status(progress_bar(job, now(), screen_.width() - 1));
+    if (live_) {
+      return screen_.status(
+          progress_bar(heard_.brought_up_to_date(job), now(), screen_.width() - 1));
+    }
     if (lines_.due(job, now())) {
       screen_.line(fmt::format("{}: {}", shown(), progress_text(job, now())));
     }
@@ -307,6 +314,7 @@ class Follow {
   Screen screen_;
   FailureCode failure_ = {};
   ProgressLines lines_ = {};
+  HeardProgress heard_ = {};
   std::string state_ = {};
   std::optional<std::chrono::steady_clock::time_point> silent_since_ = {};
   bool silence_told_ = false;
