@@ -25,7 +25,7 @@ constexpr auto kEstablishWait = 50ms;
 // A job of many pods changes with each of them, and a status costs the server what a pod does.
 constexpr Duration kRest = 100ms;
 // Each answer and each event of a watch wakes the loop; those of a moment are one turn.
-constexpr Duration kGather = 5ms;
+constexpr Duration kGather = 10ms;
 
 http::Response text(int status, std::string body) {
   return {.status = status, .headers = {{"Content-Type", "text/plain"}}, .body = std::move(body)};

@@ -20,6 +20,13 @@ namespace beast_http = boost::beast::http;
 using boost::system::error_code;
 using SteadyClock = std::chrono::steady_clock;
 
+struct Route {
+  Endpoint endpoint;
+  http::Headers headers;
+  std::string identity;  // the same for all routes that may share a connection
+  SSL_CTX* tls = nullptr;
+};
+
 namespace {
 
 constexpr std::size_t kKeptWires = 32;
@@ -32,7 +39,6 @@ constexpr std::size_t kWholeBodyBytes = std::size_t{1} << 30;
 std::string identity_of(const Endpoint& e) {
   std::string all =
       fmt::format("{}\n{}\n{}{}\n{}\n", e.host, e.port, e.tls, e.insecure, e.server_name);
-  // Asked for with every request, so it is compared and not hashed.
   if (e.tls) all += e.ca_pem + "\n" + e.certificate_pem + "\n" + e.key_pem;
   return all;
 }
@@ -49,16 +55,23 @@ void append_header(std::string& out, std::string_view name, std::string_view val
   out += "\r\n";
 }
 
-std::string render(const Endpoint& endpoint, const http::Request& request) {
+std::string render(const Route& route, const http::Request& request) {
   std::string out = request.method + " " + request.target + " HTTP/1.1\r\n";
-  if (http::header(request.headers, "Host").empty()) {
-    const bool v6 = endpoint.host.contains(':');
-    append_header(
-        out, "Host",
-        fmt::format("{}{}{}:{}", v6 ? "[" : "", endpoint.host, v6 ? "]" : "", endpoint.port));
+  const auto missing = [&](std::string_view name) {
+    return http::header(request.headers, name).empty();
+  };
+  if (missing("Host")) {
+    const Endpoint& to = route.endpoint;
+    const bool v6 = to.host.contains(':');
+    append_header(out, "Host",
+                  fmt::format("{}{}{}:{}", v6 ? "[" : "", to.host, v6 ? "]" : "", to.port));
   }
-  if (http::header(request.headers, "User-Agent").empty())
+  if (missing("User-Agent") && http::header(route.headers, "User-Agent").empty()) {
     append_header(out, "User-Agent", "skiff");
+  }
+  for (const auto& [name, value] : route.headers) {
+    if (missing(name)) append_header(out, name, value);
+  }
   for (const auto& [name, value] : request.headers) append_header(out, name, value);
   if (!request.body.empty() || request.method == "POST" || request.method == "PUT" ||
       request.method == "PATCH") {
@@ -93,12 +106,12 @@ class Client::Pool {
  public:
   const std::shared_ptr<Interrupt> everything = std::make_shared<Interrupt>();
 
-  std::unique_ptr<Wire> take(const std::string& key) {
+  std::unique_ptr<Wire> take(const Route& route) {
     const std::lock_guard lock(mutex_);
     const auto oldest = SteadyClock::now() - kKeptTime;
     std::erase_if(kept_, [&](const Kept& kept) { return kept.since < oldest; });
     for (auto at = kept_.begin(); at != kept_.end();) {
-      if (at->key != key) {
+      if (at->route.get() != &route && at->route->identity != route.identity) {
         ++at;
         continue;
       }
@@ -109,15 +122,15 @@ class Client::Pool {
     return nullptr;
   }
 
-  void keep(const std::string& key, std::unique_ptr<Wire> wire) {
+  void keep(std::shared_ptr<const Route> route, std::unique_ptr<Wire> wire) {
     const std::lock_guard lock(mutex_);
-    kept_.push_front({key, std::move(wire), SteadyClock::now()});
+    kept_.push_front({std::move(route), std::move(wire), SteadyClock::now()});
     if (kept_.size() > kKeptWires) kept_.pop_back();
   }
 
  private:
   struct Kept {
-    std::string key;
+    std::shared_ptr<const Route> route;
     std::unique_ptr<Wire> wire;
     SteadyClock::time_point since;
   };
@@ -143,6 +156,8 @@ class Exchange : public StreamingResponse {
     // broken write.
     const auto written = wire_->write(text, deadline);
     if (!written && written.error().code == Code::kTimeout) return written;
+    // No answer is there yet: a read would only find that out.
+    if (written) SKIFF_TRY(wire_->await(deadline));
     while (!parser_.is_header_done()) {
       const auto more = feed(deadline);
       if (!more) return written ? more : written;
@@ -268,22 +283,36 @@ std::shared_ptr<Client> Client::sibling() const {
 
 void Client::shut_down() { pool_->everything->set(); }
 
+Result<std::shared_ptr<const Route>> Client::route(Endpoint endpoint, http::Headers headers) {
+  std::string identity = identity_of(endpoint);
+  SKIFF_ASSIGN(SSL_CTX* const tls, contexts_->get(identity, endpoint));
+  return std::make_shared<const Route>(Route{.endpoint = std::move(endpoint),
+                                             .headers = std::move(headers),
+                                             .identity = std::move(identity),
+                                             .tls = tls});
+}
+
 Result<std::unique_ptr<StreamingResponse>> Client::open(const Endpoint& endpoint,
                                                         const http::Request& request,
                                                         std::chrono::milliseconds timeout) {
+  SKIFF_ASSIGN(const auto way, route(endpoint));
+  return open(way, request, timeout);
+}
+
+Result<std::unique_ptr<StreamingResponse>> Client::open(const std::shared_ptr<const Route>& route,
+                                                        const http::Request& request,
+                                                        std::chrono::milliseconds timeout) {
   const Deadline deadline = SteadyClock::now() + timeout;
-  const std::string key = identity_of(endpoint);
-  const std::string text = render(endpoint, request);
-  SKIFF_ASSIGN(SSL_CTX* const tls, contexts_->get(key, endpoint));
+  const std::string text = render(*route, request);
   while (true) {
-    std::unique_ptr<Wire> wire = pool_->take(key);
+    std::unique_ptr<Wire> wire = pool_->take(*route);
     const bool kept = wire != nullptr;
     if (!kept) {
-      SKIFF_ASSIGN(wire, Wire::connect(endpoint, tls, pool_->everything, deadline));
+      SKIFF_ASSIGN(wire, Wire::connect(route->endpoint, route->tls, pool_->everything, deadline));
     }
     auto exchange = std::make_unique<Exchange>(
         std::move(wire),
-        [pool = pool_, key](std::unique_ptr<Wire> idle) { pool->keep(key, std::move(idle)); });
+        [pool = pool_, route](std::unique_ptr<Wire> idle) { pool->keep(route, std::move(idle)); });
     const auto started = exchange->start(text, request.method == "HEAD", deadline);
     if (started) return exchange;
     const bool again = kept && exchange->silent() && repeatable(request.method) &&
@@ -294,8 +323,15 @@ Result<std::unique_ptr<StreamingResponse>> Client::open(const Endpoint& endpoint
 
 Result<http::Response> Client::send(const Endpoint& endpoint, const http::Request& request,
                                     std::chrono::milliseconds timeout) {
+  SKIFF_ASSIGN(const auto way, route(endpoint));
+  return send(way, request, timeout);
+}
+
+Result<http::Response> Client::send(const std::shared_ptr<const Route>& route,
+                                    const http::Request& request,
+                                    std::chrono::milliseconds timeout) {
   const Deadline deadline = SteadyClock::now() + timeout;
-  SKIFF_ASSIGN(const auto stream, open(endpoint, request, timeout));
+  SKIFF_ASSIGN(const auto stream, open(route, request, timeout));
   http::Response response{.status = stream->status(), .headers = stream->headers()};
   auto& exchange = static_cast<Exchange&>(*stream);
   while (true) {

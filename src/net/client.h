@@ -44,6 +44,10 @@ class StreamingResponse {
   virtual void cancel() = 0;
 };
 
+// A server with all that requests to it have in common, made by Client::route() for whoever asks
+// the same one again and again. Immutable, shared by threads and by siblings of the client.
+struct Route;
+
 // Any number of threads may use one client.
 class Client {
  public:
@@ -55,14 +59,22 @@ class Client {
   // Another client with connections of its own, and the certificates that this one has read.
   std::shared_ptr<Client> sibling() const;
 
+  // `headers` go with every request that does not have them itself.
+  Result<std::shared_ptr<const Route>> route(Endpoint endpoint, http::Headers headers = {});
+
   // The whole answer, whatever its status. A request that a kept connection lost unanswered is sent
   // once more, if repeating it is harmless by its method.
   Result<http::Response> send(const Endpoint& endpoint, const http::Request& request,
                               std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  Result<http::Response> send(const std::shared_ptr<const Route>& route,
+                              const http::Request& request, std::chrono::milliseconds timeout);
   // Returns once the head of the answer is there. `timeout` bounds this, not the stream after it.
   Result<std::unique_ptr<StreamingResponse>> open(
       const Endpoint& endpoint, const http::Request& request,
       std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  Result<std::unique_ptr<StreamingResponse>> open(const std::shared_ptr<const Route>& route,
+                                                  const http::Request& request,
+                                                  std::chrono::milliseconds timeout);
 
   // From any thread: whatever this client waits for, streams too, and every later call fails.
   void shut_down();

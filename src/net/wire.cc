@@ -294,6 +294,11 @@ Result<std::size_t> Wire::read(std::span<char> into, Deadline deadline) {
   }
 }
 
+Result<void> Wire::await(Deadline deadline) {
+  if (ssl_ && SSL_has_pending(ssl_.get()) != 0) return {};
+  return wait(POLLIN, deadline);
+}
+
 bool Wire::quiet() const {
   if (ssl_ && SSL_has_pending(ssl_.get()) != 0) return false;
   pollfd fd{fd_, POLLIN, 0};

@@ -53,6 +53,8 @@ class Wire {
   Result<void> write(std::string_view data, Deadline deadline);
   // Waits for at least one byte; 0 is the end.
   Result<std::size_t> read(std::span<char> into, Deadline deadline);
+  // Waits until there is something to read, the end included.
+  Result<void> await(Deadline deadline);
   void interrupt() { interrupt_.set(); }
   // An error where it was interrupted, whether or not there would be something to wait for.
   Result<void> still_wanted() const;

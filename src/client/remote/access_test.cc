@@ -81,7 +81,7 @@ class AccessTest : public testing::Test {
   }
   std::string authorization(const Access& access) {
     const auto auth = Credentials(access).current();
-    return auth ? std::string(http::header(auth->headers, "Authorization")) : "unreadable";
+    return auth ? std::string(http::header((*auth)->headers, "Authorization")) : "unreadable";
   }
   const std::filesystem::path folder_ =
       std::filesystem::temp_directory_path() / ("skiff-access-" + net::random_token(6));

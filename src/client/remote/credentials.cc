@@ -53,29 +53,33 @@ Result<void> Credentials::take_plugin() {
   return {};
 }
 
-Result<Auth> Credentials::current() {
-  const std::lock_guard lock(mutex_);
+Auth Credentials::made_with(const std::string& token) const {
+  const bool plugin = uses_plugin();
   Auth out{.headers = access_.impersonation(),
-           .certificate_pem = access_.endpoint.certificate_pem,
-           .key_pem = access_.endpoint.key_pem};
-  std::string token;
-  if (uses_plugin()) {
-    const bool expired = given_ && given_->expires && now_() > *given_->expires;
-    if (!given_ || expired) SKIFF_TRY(take_plugin());
-    token = given_->token;
-    out.certificate_pem = given_->certificate_pem;
-    out.key_pem = given_->key_pem;
-  } else {
-    SKIFF_ASSIGN(token, bearer());
-  }
+           .certificate_pem = plugin ? given_->certificate_pem : access_.endpoint.certificate_pem,
+           .key_pem = plugin ? given_->key_pem : access_.endpoint.key_pem,
+           .serial = serial_};
   if (!token.empty()) {
     out.headers.emplace_back("Authorization", "Bearer " + token);
   } else if (!access_.user.empty()) {
     out.headers.emplace_back("Authorization",
                              "Basic " + base64::encode(access_.user + ":" + access_.password));
   }
-  out.serial = serial_;
   return out;
+}
+
+Result<std::shared_ptr<const Auth>> Credentials::current() {
+  const std::lock_guard lock(mutex_);
+  std::string token;
+  if (uses_plugin()) {
+    const bool expired = given_ && given_->expires && now_() > *given_->expires;
+    if (!given_ || expired) SKIFF_TRY(take_plugin());
+    token = given_->token;
+  } else {
+    SKIFF_ASSIGN(token, bearer());
+  }
+  if (!made_ || made_->serial != serial_) made_ = std::make_shared<const Auth>(made_with(token));
+  return made_;
 }
 
 bool Credentials::refresh(std::uint64_t serial) {

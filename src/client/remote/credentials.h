@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -28,8 +29,9 @@ class Credentials {
   using Now = std::function<Time()>;
   explicit Credentials(Access access, RunPlugin run = run_exec, Now now = {});
 
-  // Reads the token's file again, and runs the plug-in where what it gave has expired.
-  Result<Auth> current();
+  // Reads the token's file again, and runs the plug-in where what it gave has expired. The same
+  // object as before where nothing has changed.
+  Result<std::shared_ptr<const Auth>> current();
   // After the server has refused what current() gave with this serial: true where there is
   // something newer to try.
   bool refresh(std::uint64_t serial);
@@ -38,6 +40,7 @@ class Credentials {
 
  private:
   Result<std::string> bearer();
+  Auth made_with(const std::string& token) const;
   Result<void> take_plugin();
   bool uses_plugin() const;
 
@@ -48,6 +51,7 @@ class Credentials {
   std::optional<Credential> given_ = {};
   std::string token_ = {};  // as the file had it when it could last be read
   std::uint64_t serial_ = 1;
+  std::shared_ptr<const Auth> made_ = {};
 };
 
 }  // namespace skiff::client

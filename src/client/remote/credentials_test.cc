@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string authorization(const Result<Auth>& auth) {
-  return auth ? std::string(http::header(auth->headers, "Authorization")) : auth.error().message;
+std::string authorization(const Result<std::shared_ptr<const Auth>>& auth) {
+  return auth ? std::string(http::header((*auth)->headers, "Authorization")) : auth.error().message;
 }
 
 // A plug-in that counts how often it runs.
@@ -44,13 +44,22 @@ TEST(Credentials, APluginRunsOnceUntilItsCredentialExpires) {
   EXPECT_EQ(authorization(credentials.current()), "Bearer t1");
   plugin.now += 1s;
   EXPECT_EQ(authorization(credentials.current()), "Bearer t2");
-  EXPECT_EQ(credentials.current()->key_pem, "k");
+  EXPECT_EQ((*credentials.current())->key_pem, "k");
+}
+
+TEST(Credentials, WhatHasNotChangedIsTheSameObject) {
+  Plugin plugin;
+  Credentials credentials = plugin.credentials();
+  const auto first = *credentials.current();
+  EXPECT_EQ(*credentials.current(), first);
+  EXPECT_TRUE(credentials.refresh(first->serial));
+  EXPECT_NE(*credentials.current(), first);
 }
 
 TEST(Credentials, ARefusedCredentialIsRenewedOnceForAll) {
   Plugin plugin;
   Credentials credentials = plugin.credentials();
-  const Auth first = *credentials.current();
+  const Auth first = **credentials.current();
   EXPECT_TRUE(credentials.refresh(first.serial));
   // Another request that was refused with the old one finds that there is a new one.
   EXPECT_TRUE(credentials.refresh(first.serial));
@@ -66,7 +75,7 @@ TEST(Credentials, APluginThatBreaksIsToldAndTriedAgain) {
   const auto auth = credentials.current();
   EXPECT_EQ(authorization(auth), "Bearer t1");
   plugin.broken = true;
-  EXPECT_FALSE(credentials.refresh(auth->serial));
+  EXPECT_FALSE(credentials.refresh((*auth)->serial));
 }
 
 TEST(Credentials, WhatTheUserSaysItselfWinsOverThePlugin) {
@@ -79,7 +88,7 @@ TEST(Credentials, WhatTheUserSaysItselfWinsOverThePlugin) {
 
 TEST(Credentials, AFixedTokenCannotBeRenewed) {
   Credentials credentials({.token = "fixed"});
-  EXPECT_FALSE(credentials.refresh(credentials.current()->serial));
+  EXPECT_FALSE(credentials.refresh((*credentials.current())->serial));
 }
 
 TEST(Credentials, ATokenFileIsReadAgainAndMissedForAWhile) {
@@ -88,11 +97,11 @@ TEST(Credentials, ATokenFileIsReadAgainAndMissedForAWhile) {
   Credentials credentials({.token = "not this", .token_file = file});
   EXPECT_FALSE(credentials.current());
   std::ofstream(file) << "one\n";
-  const Auth first = *credentials.current();
+  const auto first = credentials.current();
   EXPECT_EQ(authorization(first), "Bearer one");
-  EXPECT_FALSE(credentials.refresh(first.serial));
+  EXPECT_FALSE(credentials.refresh((*first)->serial));
   std::ofstream(file) << "two\n";
-  EXPECT_TRUE(credentials.refresh(first.serial));
+  EXPECT_TRUE(credentials.refresh((*first)->serial));
   EXPECT_EQ(authorization(credentials.current()), "Bearer two");
   std::filesystem::remove(file);
   EXPECT_EQ(authorization(credentials.current()), "Bearer two");

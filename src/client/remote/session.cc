@@ -35,21 +35,18 @@ Session::Session(Access access, SessionOptions options, Credentials::RunPlugin r
       credentials_(std::move(access), std::move(run)),
       pace_(options_.pace) {}
 
-http::Request Session::authorized(const http::Request& request, const Auth& auth) const {
-  http::Request out = request;
-  out.headers.insert(out.headers.end(), auth.headers.begin(), auth.headers.end());
-  out.headers.emplace_back("User-Agent", options_.user_agent);
-  if (http::header(request.headers, "Accept").empty()) {
-    out.headers.emplace_back("Accept", "application/json");
-  }
-  return out;
-}
-
-net::Endpoint Session::endpoint(const Auth& auth) const {
-  net::Endpoint out = access().endpoint;
-  out.certificate_pem = auth.certificate_pem;
-  out.key_pem = auth.key_pem;
-  return out;
+Result<std::shared_ptr<const net::Route>> Session::route(const Auth& auth) {
+  const std::lock_guard lock(mutex_);
+  if (route_ && route_serial_ == auth.serial) return route_;
+  net::Endpoint endpoint = access().endpoint;
+  endpoint.certificate_pem = auth.certificate_pem;
+  endpoint.key_pem = auth.key_pem;
+  http::Headers headers = auth.headers;
+  headers.emplace_back("User-Agent", options_.user_agent);
+  headers.emplace_back("Accept", "application/json");
+  SKIFF_ASSIGN(route_, http_.route(std::move(endpoint), std::move(headers)));
+  route_serial_ = auth.serial;
+  return route_;
 }
 
 Result<void> Session::take_turn(Clock::time_point end) {
@@ -90,12 +87,13 @@ Result<http::Response> Session::send(const http::Request& request) {
   bool renewed = false;
   for (int times = 1;; ++times) {
     SKIFF_TRY(take_turn(end));
-    SKIFF_ASSIGN(const Auth auth, credentials_.current());
+    SKIFF_ASSIGN(const auto auth, credentials_.current());
+    SKIFF_ASSIGN(const auto way, route(*auth));
     const auto began = Clock::now();
-    auto answer = http_.send(endpoint(auth), authorized(request, auth), options_.timeout);
+    auto answer = http_.send(way, request, options_.timeout);
     note(request, answer, Clock::now() - began);
     if (!answer) return answer;
-    if (answer->status == 401 && !renewed && credentials_.refresh(auth.serial)) {
+    if (answer->status == 401 && !renewed && credentials_.refresh(auth->serial)) {
       renewed = true;
       continue;
     }
@@ -106,10 +104,11 @@ Result<http::Response> Session::send(const http::Request& request) {
 
 Result<Session::Stream> Session::open(net::Client& line, const http::Request& request) {
   for (bool renewed = false;; renewed = true) {
-    SKIFF_ASSIGN(const Auth auth, credentials_.current());
-    auto stream = line.open(endpoint(auth), authorized(request, auth), options_.timeout);
+    SKIFF_ASSIGN(const auto auth, credentials_.current());
+    SKIFF_ASSIGN(const auto way, route(*auth));
+    auto stream = line.open(way, request, options_.timeout);
     const bool refused = stream && (*stream)->status() == 401;
-    if (!refused || renewed || !credentials_.refresh(auth.serial)) return stream;
+    if (!refused || renewed || !credentials_.refresh(auth->serial)) return stream;
   }
 }
 

@@ -52,8 +52,8 @@ class Session {
  private:
   using Clock = std::chrono::steady_clock;
 
-  http::Request authorized(const http::Request& request, const Auth& auth) const;
-  net::Endpoint endpoint(const Auth& auth) const;
+  // To the server as who we are; made anew when that changes.
+  Result<std::shared_ptr<const net::Route>> route(const Auth& auth);
   // Waits for our turn. An error where it comes after `end`.
   Result<void> take_turn(Clock::time_point end);
   void note(const http::Request& request, const Result<http::Response>& answer,
@@ -63,6 +63,8 @@ class Session {
   Credentials credentials_;
   net::Client http_;
   mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<const net::Route> route_ = {};
+  std::uint64_t route_serial_ = 0;  // of the credentials in it
   std::condition_variable stopped_;
   bool stopping_ = false;
   Pace pace_;
