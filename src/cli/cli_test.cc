@@ -6,7 +6,7 @@
 #include "cli/describe.h"
 #include "cli/manifests.h"
 #include "cli/printer.h"
-#include "cli/train_manifest.h"
+#include "cli/train/manifest.h"
 #include "cli/why.h"
 
 namespace skiff::cli {

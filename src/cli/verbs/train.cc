@@ -17,13 +17,13 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/follow.h"
-#include "cli/heard_progress.h"
 #include "cli/printer.h"
 #include "cli/progress_text.h"
 #include "cli/screen.h"
-#include "cli/train_code.h"
-#include "cli/train_framework.h"
-#include "cli/train_manifest.h"
+#include "cli/train/code.h"
+#include "cli/train/framework.h"
+#include "cli/train/heard_progress.h"
+#include "cli/train/manifest.h"
 #include "cli/verbs/verbs.h"
 
 namespace skiff::cli {

@@ -1,10 +1,10 @@
-#include "cli/train_manifest.h"
+#include "cli/train/manifest.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/train_framework.h"
+#include "cli/train/framework.h"
 
 namespace skiff::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/train_framework.h"
+#include "cli/train/framework.h"
 
 #include <algorithm>
 

@@ -13,9 +13,9 @@
 #include "cli/follow.h"
 #include "cli/progress_text.h"
 #include "cli/screen.h"
-#include "cli/train_code.h"
-#include "cli/train_framework.h"
-#include "cli/train_manifest.h"
+#include "cli/train/code.h"
+#include "cli/train/framework.h"
+#include "cli/train/manifest.h"
 
 namespace skiff::cli {
 namespace {

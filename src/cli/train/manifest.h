@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "cli/train_code.h"
+#include "cli/train/code.h"
 
 namespace skiff::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/heard_progress.h"
+#include "cli/train/heard_progress.h"
 
 #include <array>
 

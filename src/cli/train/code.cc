@@ -1,4 +1,4 @@
-#include "cli/train_code.h"
+#include "cli/train/code.h"
 
 #include <fmt/format.h>
 
