@@ -6,6 +6,7 @@
 
 #include "api/meta.h"
 #include "base/json.h"
+#include "scheduler/snapshot.h"
 #include "sim/checker.h"
 
 namespace skiff::sim {
@@ -113,6 +114,58 @@ TEST(Checkers, each_checker_of_training_jobs_has_a_case) {
   for (const auto& checker : all_checkers()) {
     if (checker->name().starts_with("job-")) EXPECT_TRUE(noticed.contains(checker->name()));
   }
+}
+
+// Pods of gang "g" that asks for `min` now: "a>n1", or with how they ended: "a>n1=Succeeded".
+View gang_of(std::string_view min, const std::vector<std::string>& pods) {
+  View view;
+  for (const std::string& text : pods) {
+    const std::size_t place = text.find('>');
+    const std::size_t phase = text.find('=');
+    const std::string name = text.substr(0, place);
+    json::value pod = json::object{{"metadata",
+                                    {{"name", name},
+                                     {"uid", name},
+                                     {"annotations",
+                                      {{scheduler::kGangAnnotation, "g"},
+                                       {scheduler::kGangMinAnnotation, json::string(min)}}}}},
+                                   {"spec", json::object{}},
+                                   {"status", json::object{}}};
+    if (place != std::string::npos) {
+      json::set(pod, {"spec", "nodeName"}, json::string(text.substr(place + 1, phase - place - 1)));
+    }
+    if (phase != std::string::npos) {
+      json::set(pod, {"status", "phase"}, json::string(text.substr(phase + 1)));
+    }
+    view.objects["pods"].push_back(object(json::serialize(pod)));
+  }
+  return view;
+}
+
+bool gangs_complain(std::initializer_list<View> views) {
+  for (const auto& checker : all_checkers()) {
+    if (checker->name() != "gangs") continue;
+    for (const View& view : views) {
+      if (checker->check(view)) return true;
+    }
+  }
+  return false;
+}
+
+TEST(Checkers, pods_that_have_ended_are_no_part_of_a_gang_that_starts) {
+  const View whole = gang_of("4", {"a>n1", "b>n1", "c>n1", "d>n1"});
+  const View three_lost = gang_of("3", {"a>n1=Succeeded", "b2", "c2", "d2"});
+  EXPECT_FALSE(gangs_complain({whole, three_lost}));
+  EXPECT_FALSE(gangs_complain(
+      {whole, three_lost, gang_of("3", {"a>n1=Succeeded", "b2>n1", "c2>n1", "d2>n1"})}));
+  EXPECT_TRUE(gangs_complain(
+      {whole, three_lost, gang_of("3", {"a>n1=Succeeded", "b2>n1", "c2>n1", "d2"})}));
+  EXPECT_TRUE(gangs_complain({gang_of("2", {"a>n1", "b"})}));
+}
+
+TEST(Checkers, members_that_end_when_the_others_have_just_started_were_there) {
+  EXPECT_FALSE(gangs_complain({gang_of("2", {"a>n1", "b>n1"}), gang_of("2", {"a>n1", "b2"}),
+                               gang_of("2", {"a>n1=Failed", "b2>n1"})}));
 }
 
 }  // namespace

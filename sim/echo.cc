@@ -24,16 +24,28 @@ client::Write removal_of(const json::value& pod) {
           .uid = std::string(api::uid(pod))};
 }
 
-client::Write creation_of(const json::value& root, std::int64_t index, std::string name) {
+// Of the gang, those run at the same time that are not done.
+std::string gang_min(std::int64_t replicas, std::int64_t succeeded) {
+  return std::to_string(replicas - succeeded);
+}
+
+client::Write told(const json::value& pod, std::string_view min) {
+  client::Write write = removal_of(pod);
+  write.verb = client::Verb::kMergePatch;
+  write.body = json::object{
+      {"metadata", {{"annotations", {{scheduler::kGangMinAnnotation, json::string(min)}}}}}};
+  return write;
+}
+
+client::Write creation_of(const json::value& root, std::int64_t index, std::string name,
+                          std::string_view min) {
   client::Write write{.resource = kPods, .ns = std::string(api::ns(root))};
   json::object meta{
       {"name", name}, {"namespace", write.ns}, {"labels", {{kIndex, std::to_string(index)}}}};
   meta["ownerReferences"] = json::array{api::owner_reference(root)};
   if (json::get_bool(root, {"spec", "gang"}).value_or(false)) {
-    meta["annotations"] =
-        json::object{{scheduler::kGangAnnotation, json::string(api::name(root))},
-                     {scheduler::kGangMinAnnotation,
-                      std::to_string(json::get_int(root, {"spec", "replicas"}).value_or(1))}};
+    meta["annotations"] = json::object{{scheduler::kGangAnnotation, json::string(api::name(root))},
+                                       {scheduler::kGangMinAnnotation, json::string(min)}};
   }
   write.body = json::object{{"apiVersion", "v1"},
                             {"kind", "Pod"},
@@ -63,13 +75,22 @@ control::Plan plan_echo(const control::Observed& observed, Mistake mistake) {
     succeeded += phase == "Succeeded" ? 1 : 0;
     if (phase == "Failed" && !api::deleting(*pod)) plan.writes.push_back(removal_of(*pod));
   }
+  // Waiting pods were told a number when they were made.
+  const std::string min = gang_min(replicas, succeeded);
+  for (const Object& pod : observed.owned[0]) {
+    const std::string_view known = api::annotation(*pod, scheduler::kGangMinAnnotation);
+    const bool waits = json::get_string(*pod, {"spec", "nodeName"}).empty();
+    if (!known.empty() && known != min && waits && !api::deleting(*pod)) {
+      plan.writes.push_back(told(*pod, min));
+    }
+  }
   const bool gave_up = mistake == Mistake::kStopsAfterCrash && !observed.owned[0].empty();
   for (std::int64_t i = 0; i < replicas && !gave_up; ++i) {
     if (by_index.contains(std::to_string(i))) continue;
     const std::string name = fmt::format("{}-{}", api::name(root), i);
-    plan.writes.push_back(creation_of(root, i, name));
+    plan.writes.push_back(creation_of(root, i, name, min));
     if (mistake == Mistake::kTwoInOnePlace) {
-      plan.writes.push_back(creation_of(root, i, name + "-again"));
+      plan.writes.push_back(creation_of(root, i, name + "-again", min));
     }
   }
   const std::string_view phase = succeeded == replicas ? "Done" : "Running";

@@ -161,6 +161,26 @@ TEST_F(TwoTrainJobs, keep_the_rule_when_all_pods_of_one_are_lost) {
   EXPECT_EQ(counts(), "one 3 two 0");
 }
 
+TEST_F(TwoTrainJobs, keep_the_rule_when_one_pod_is_done_and_the_others_are_lost) {
+  train("one", "deepspeed-distributed", 4);
+  run();
+  train("two", "deepspeed-distributed", 2);
+  run();
+  ASSERT_EQ(counts(), "one 4 two 0");
+  end({running("one", "node").front()}, true);
+  end(running("one"), false);
+  ASSERT_EQ(counts(), "one 0 two 2");
+  clock.advance(std::chrono::minutes(1));
+  run();
+  EXPECT_EQ(counts(), "one 0 two 2") << "there is room for two of the three, of no use";
+  end(running("two", "launcher"), true);
+  clock.advance(std::chrono::minutes(1));
+  run();
+  EXPECT_EQ(counts(), "one 3 two 0");
+  end(running("one", "launcher"), true);
+  EXPECT_TRUE(complete("one"));
+}
+
 // Three that train and one that evaluates beside them.
 struct TwoGroups : TwoTrainJobs {
   void SetUp() override {

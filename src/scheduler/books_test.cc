@@ -125,6 +125,13 @@ TEST(Placed, HoldsMembersOfGangsWhileTheyAreThere) {
   EXPECT_EQ(desk.books.snapshot().placed.at("ns/g").size(), 1u);
   desk.gone(bound(in_gang(pod("b", ""), "g", "2"), "n1"));
   EXPECT_TRUE(desk.books.snapshot().placed.empty());
+  for (const char* phase : {"Succeeded", "Failed"}) {
+    json::value over = member;
+    json::set(over, {"status", "phase"}, phase);
+    desk.pod(member);
+    desk.books.pod_changed(share(member), share(over));
+    EXPECT_TRUE(desk.books.snapshot().placed.empty()) << phase;
+  }
 }
 
 TEST(Used, IsWhatRunsAndLastingWhatDoesNotEndByItself) {
@@ -132,7 +139,7 @@ TEST(Used, IsWhatRunsAndLastingWhatDoesNotEndByItself) {
   json::value over = bound(in_gang(pod("over", R"("cpu":"1")"), "g", "2"), "n1");
   json::set(over, {"status", "phase"}, "Succeeded");
   desk.pod(over);
-  EXPECT_TRUE(desk.books.snapshot().used.empty()) << "it keeps its place in the gang and no room";
+  EXPECT_TRUE(desk.books.snapshot().used.empty()) << "it has ended and keeps no room";
   desk.pod(bound(pod("stays", R"("cpu":"1")"), "n1", "Always"));
   desk.pod(bound(pod("ends", R"("cpu":"2")"), "n1", "Never"));
   const std::size_t cpu = 1;

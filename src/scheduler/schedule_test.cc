@@ -288,21 +288,32 @@ TEST_F(ScheduleTest, a_member_that_comes_back_joins_the_ones_that_run) {
   EXPECT_EQ(gangs[0].counted[0]->key.name, "a-0");
 }
 
-TEST_F(ScheduleTest, members_that_failed_count_no_more_and_those_that_succeeded_do) {
+TEST_F(ScheduleTest, members_that_have_ended_count_no_more_whatever_they_ended_with) {
   add_node(node("n1", {{"cpu", "1"}}));
-  const auto end = [&](std::string_view phase) {
+  for (const std::string_view phase : {"Failed", "Succeeded"}) {
     for (int i = 0; i < 2; ++i) {
       json::value over = gang_pod(fmt::format("old-{}", i), "a", 2, {{"cpu", "1"}});
       json::set(over, {"spec", "nodeName"}, "n1");
       json::set(over, {"status", "phase"}, json::string(phase));
       add_pod(std::move(over));
     }
-  };
-  end("Failed");
-  for (int i = 0; i < 2; ++i) add_pod(gang_pod(fmt::format("a-{}", i), "a", 2, {{"cpu", "1"}}));
-  EXPECT_EQ(placed(), "") << "half a gang would hold its room and wait for the other half";
-  end("Succeeded");
-  EXPECT_EQ(placed(), "a-0>n1 ");
+    for (int i = 0; i < 2; ++i) add_pod(gang_pod(fmt::format("a-{}", i), "a", 2, {{"cpu", "1"}}));
+    EXPECT_EQ(placed(), "") << "half a gang would hold its room and wait for the other half: "
+                            << phase;
+  }
+}
+
+TEST_F(ScheduleTest, of_four_with_one_done_the_three_that_were_lost_start_together) {
+  add_node(node("n1", {{"cpu", "2"}}));
+  json::value done = gang_pod("a-0", "a", 4, {{"cpu", "1"}});
+  json::set(done, {"spec", "nodeName"}, "n1");
+  json::set(done, {"status", "phase"}, "Succeeded");
+  add_pod(std::move(done));
+  // Who makes them asks for no place for the one that is done.
+  for (int i = 1; i < 4; ++i) add_pod(gang_pod(fmt::format("a-{}", i), "a", 3, {{"cpu", "1"}}));
+  EXPECT_EQ(placed(), "") << "two would fit, and wait for the third";
+  add_node(node("n2", {{"cpu", "1"}}));
+  EXPECT_EQ(placed(), "a-1>n2 a-2>n1 a-3>n1 ");
 }
 
 TEST_F(ScheduleTest, members_past_the_minimum_are_placed_as_they_fit) {

@@ -137,7 +137,6 @@ void Books::hold(const control::Key& key, const Held& held, int sign) {
     members.erase(key);
     if (members.empty()) snapshot_.placed.erase(held.gang);
   }
-  if (held.node.empty()) return;
   for (const control::Key& claim : held.claims) {
     std::size_t& users = snapshot_.claim_users[claim];
     users = sign > 0 ? users + 1 : users - 1;
@@ -161,33 +160,28 @@ void Books::pod_changed(const Object& before, const Object& after) {
   }
   if (after == nullptr) return;
   const json::value& pod = *after;
+  // What has ended holds nothing, neither room nor a place in its gang: its successor, where there
+  // is to be one, must come with the others.
+  if (finished(pod)) return;
   const std::string_view node = json::get_string(pod, {"spec", "nodeName"});
   if (!node.empty()) {
-    Held held;
-    if (!finished(pod)) {
-      held.node = node;
-      held.requests = requests_of(pod);
-      for (const api::ClaimUse& use : api::claims_of(pod)) {
-        held.claims.push_back({key.ns, use.claim});
-      }
+    Held held{.node = std::string(node), .requests = requests_of(pod), .lasting = lasts(pod)};
+    for (const api::ClaimUse& use : api::claims_of(pod)) {
+      held.claims.push_back({key.ns, use.claim});
     }
-    held.lasting = lasts(pod);
-    // A member on its way out has given up its place: its successor must come with the others.
-    // So has one that failed; one that succeeded has done its part.
-    const bool failed = json::get_string(pod, {"status", "phase"}) == "Failed";
-    if (!api::deleting(pod) && !failed) held.gang = gang_of(pod);
+    // Nor has a member on its way out its place any more.
+    if (!api::deleting(pod)) held.gang = gang_of(pod);
     if (!held.gang.empty()) {
       held.member = std::make_shared<const Member>(
           Member{.key = key,
                  .uid = std::string(api::uid(pod)),
                  .resource_version = std::string(api::resource_version(pod))});
     }
-    if (held.node.empty() && held.gang.empty()) return;
     hold(key, held, 1);
     held_.emplace(key, std::move(held));
     return;
   }
-  if (finished(pod) || api::deleting(pod) || !ours(pod)) return;
+  if (api::deleting(pod) || !ours(pod)) return;
   if (!json::get_array(pod, {"spec", "schedulingGates"}).empty()) return;
   auto waiting = std::make_shared<Pod>();
   waiting->key = key;

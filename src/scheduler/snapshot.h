@@ -1,7 +1,7 @@
 // What the scheduler knows: pods that wait, nodes, and what is taken on them.
 //
 // Books keeps it up to date change by change, so that its cost follows what waits and what runs;
-// finished pods leave nothing behind but their place in a gang.
+// finished pods leave nothing behind.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,10 @@ inline constexpr std::size_t kPodCount = 0;
 inline constexpr std::string_view kHostPort = "hostPort/";
 
 inline constexpr std::string_view kGangAnnotation = "scheduling.skiff.dev/gang";
+// Of a pod that waits: how many pods of its gang must run at the same time now, itself among them.
+// The scheduler counts those that have a node and have not ended. Who makes the pods tells a true
+// number, and those that wait a new one when some are done or are no longer wanted: only the maker
+// knows which of those that ended are to run again.
 inline constexpr std::string_view kGangMinAnnotation = "scheduling.skiff.dev/gang-min";
 inline constexpr std::string_view kPodGroupLabel = "scheduling.x-k8s.io/pod-group";
 
@@ -46,9 +50,8 @@ struct Pod {
 };
 using PodPtr = std::shared_ptr<const Pod>;
 
-// A pod of a gang that has a node and has neither failed nor been marked for deletion, as it was
-// when last seen. Not the object: one that has succeeded counts for as long as it is kept, and what
-// is held here could not rest in the cache.
+// A pod of a gang that has a node and has neither ended nor been marked for deletion, as it was
+// when last seen.
 struct Member {
   control::Key key = {};
   std::string uid = {};
@@ -92,7 +95,7 @@ class Books {
  private:
   // What a pod that has a node takes away.
   struct Held {
-    std::string node = {};  // empty: finished, holds no resources any more
+    std::string node = {};
     Requests requests = {};
     bool lasting = false;
     std::vector<control::Key> claims = {};

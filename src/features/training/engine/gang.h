@@ -8,9 +8,10 @@
 
 namespace skiff::training {
 
-// How many pods must fit before any starts. minAvailable where it is given, else all; of an elastic
-// job as many workers as it can train with. One that asks for more pods than the job has waits
-// until it is lowered or the job grows.
+// How many pods must run at the same time for any to start. minAvailable where it is given, else
+// all; of an elastic job as many workers as it can train with. One that asks for more pods than the
+// job has waits until it is lowered or the job grows. The scheduler counts no pod that has ended
+// (scheduler/snapshot.h): those are in `absent`, with those that are made later.
 std::int64_t gang_min(const Job& job, std::int64_t absent);
 
 // Pods that wait for a place were told a number when they were made. When replicas are done, the

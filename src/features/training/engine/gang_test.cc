@@ -128,6 +128,23 @@ TEST(WaitingPods, AreToldWhenAnotherReplicaIsDone) {
   EXPECT_EQ(told(world, "mnist-worker-1"), "1") << "somebody may delete the pod of worker 0";
 }
 
+TEST(LostPods, OfFourWithOneDoneAskForThree) {
+  World world(tensorflow(),
+              tfjob().role("Worker", 4, "OnFailure").spec("successPolicy", "AllWorkers").build());
+  world.settle();
+  world.all_phases("Running");
+  world.settle();
+  world.set_phase("mnist-worker-0", "Succeeded");
+  world.settle();
+  for (const char* lost : {"mnist-worker-1", "mnist-worker-2", "mnist-worker-3"}) {
+    world.set_phase(lost, "Failed", 1);
+  }
+  world.settle();
+  for (const char* again : {"mnist-worker-1", "mnist-worker-2", "mnist-worker-3"}) {
+    EXPECT_EQ(told(world, again), "3") << again;
+  }
+}
+
 TEST(PlacedPods, AreLeftAlone) {
   World world(pytorch(), torchjob().role("Worker", 4).build());
   world.settle();
