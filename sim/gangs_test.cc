@@ -181,6 +181,19 @@ TEST_F(TwoTrainJobs, keep_the_rule_when_one_pod_is_done_and_the_others_are_lost)
   EXPECT_TRUE(complete("one"));
 }
 
+TEST_F(TwoTrainJobs, start_with_what_they_have_when_a_job_is_scaled_down_while_it_waits) {
+  for (const std::string_view name : {"one", "two"}) train(name, "deepspeed-distributed", 3);
+  run();
+  ASSERT_EQ(counts(), "one 3 two 0");
+  ASSERT_TRUE(server.write({.verb = client::Verb::kMergePatch,
+                            .resource = workloads::job_resource(),
+                            .ns = "team",
+                            .name = "two-node-0",
+                            .body = json::object{{"spec", {{"parallelism", 1}}}}}));
+  end(running("one", "launcher"), true);
+  EXPECT_EQ(counts(), "one 0 two 2") << "with its old number it would wait for ever";
+}
+
 // Three that train and one that evaluates beside them.
 struct TwoGroups : TwoTrainJobs {
   void SetUp() override {

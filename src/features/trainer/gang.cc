@@ -16,6 +16,8 @@ namespace {
 // Read by the scheduler.
 constexpr std::string_view kGangAnnotation = "scheduling.skiff.dev/gang";
 constexpr std::string_view kGangMinAnnotation = "scheduling.skiff.dev/gang-min";
+// Read by the controller of Jobs: how many of them each Job brings.
+constexpr std::string_view kGangShareAnnotation = "scheduling.skiff.dev/gang-share";
 // Of a part, by the schema of JobSets.
 constexpr std::size_t kMostDependencies = 5;
 
@@ -115,9 +117,12 @@ bool has_group(const json::value& runtime) {
   return !json::get_object(runtime, {"spec", "podGroupPolicy"}).empty();
 }
 
+std::int64_t pods_per_job(const json::value& part) {
+  return json::get_int(part, {"template", "spec", "parallelism"}).value_or(1);
+}
+
 std::int64_t pods_of(const json::value& part) {
-  return json::get_int(part, {"replicas"}).value_or(1) *
-         json::get_int(part, {"template", "spec", "parallelism"}).value_or(1);
+  return json::get_int(part, {"replicas"}).value_or(1) * pods_per_job(part);
 }
 
 }  // namespace
@@ -146,6 +151,7 @@ void form_gang(const json::value& trainjob, const json::value& runtime, json::ob
         json::make_object(part, {"template", "spec", "template", "metadata", "annotations"});
     annotations[kGangAnnotation] = json::string(api::uid(trainjob));
     annotations[kGangMinAnnotation] = std::to_string(pods);
+    annotations[kGangShareAnnotation] = std::to_string(pods_per_job(part));
   }
 }
 

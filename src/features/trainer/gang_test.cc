@@ -97,6 +97,21 @@ TEST(GangOfATrainJob, is_all_that_runs_at_the_same_time_with_a_pod_group_policy)
   EXPECT_EQ(gangs(grouped(runtime)), "dataset-initializer node=6 beside=6 after later ");
 }
 
+TEST(GangOfATrainJob, tells_each_job_how_many_of_it_are_its_own) {
+  json::value runtime = testing::runtime_with_initializer();
+  add_part(runtime, "beside");
+  std::string out;
+  const json::value jobset = jobset_of(job(), grouped(runtime));
+  for (const json::value& part : json::get_array(jobset, {"spec", "replicatedJobs"})) {
+    out += json::get_string(part, {"name"});
+    out += "=";
+    out += json::get_string(part, {"template", "spec", "template", "metadata", "annotations",
+                                   "scheduling.skiff.dev/gang-share"});
+    out += " ";
+  }
+  EXPECT_EQ(out, "dataset-initializer= node=2 beside=2 ") << "of the two Jobs each, not of both";
+}
+
 TEST(GangOfATrainJob, leaves_out_what_something_before_it_needs) {
   json::value runtime = testing::runtime_with_initializer();
   json::value server = must_parse(R"({"name": "server", "template": {"spec": {"template": {

@@ -18,13 +18,15 @@ std::string_view of_template(const json::value& job, std::string_view kind, std:
 }
 
 // As the scheduler reads it: 0 where the text is not wholly a number.
-std::int64_t asked(const json::value& job) {
-  const std::string_view text = of_template(job, "annotations", kGangMin);
+std::int64_t number(const json::value& job, std::string_view annotation) {
+  const std::string_view text = of_template(job, "annotations", annotation);
   const char* const last = text.data() + text.size();
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), last, out);
   return error == std::errc{} && end == last ? out : 0;
 }
+
+std::int64_t asked(const json::value& job) { return number(job, kGangMin); }
 
 std::string_view gang_name(const json::value& job) {
   const std::string_view name = of_template(job, "annotations", kGang);
@@ -51,23 +53,26 @@ bool is_of_set(const json::value& job) {
 // How many pods the job has at a time before any of them is done.
 std::int64_t members(const json::value& job) { return left_to_run(job, {}); }
 
-// Of another job, as its status tells. One that has failed is not done: its set starts anew or
-// ends.
-std::int64_t done(const json::value& job) {
-  if (api::condition_true(job, "Failed")) return 0;
-  if (api::condition_true(job, "Complete")) return members(job);
+// How many of the gang's pods its maker counted as this job's, whatever has become of it since.
+std::int64_t share(const json::value& job) {
+  const std::int64_t told = number(job, kGangShare);
+  return told > 0 ? told : members(job);
+}
+
+// Whether it brings pods or has brought them. Of a set that starts anew it will be made again.
+bool is_there(const json::value& job) {
+  return !api::condition_true(job, "Failed") && !api::deleting(job);
+}
+
+// How many pods another job still brings, as its status tells.
+std::int64_t to_come(const json::value& job) {
+  if (!is_there(job) || api::condition_true(job, "Complete")) return 0;
   const std::int64_t completions = int_at(job, {"spec", "completions"});
   const Indexes lost =
       parse_indexes(json::get_string(job, {"status", "failedIndexes"}), completions);
-  return members(job) - left_to_run(job, {.succeeded = int_at(job, {"status", "succeeded"}),
-                                          .lost = static_cast<std::int64_t>(lost.size()),
-                                          .active = int_at(job, {"status", "active"})});
-}
-
-// How many pods another job still brings.
-std::int64_t to_come(const json::value& job) {
-  if (api::condition_true(job, "Failed") || api::deleting(job)) return 0;
-  return members(job) - done(job);
+  return left_to_run(job, {.succeeded = int_at(job, {"status", "succeeded"}),
+                           .lost = static_cast<std::int64_t>(lost.size()),
+                           .active = int_at(job, {"status", "active"})});
 }
 
 }  // namespace
@@ -88,25 +93,23 @@ control::Related jobs_of_gang() {
           .has = gang_of,
           .alike =
               [](const json::value& before, const json::value& after) {
-                return done(before) == done(after) && to_come(before) == to_come(after);
+                return is_there(before) == is_there(after) && to_come(before) == to_come(after);
               }};
 }
 
 std::string gang_min(const json::value& job, std::int64_t left, const std::vector<Object>& jobs) {
   const std::int64_t all = asked(job);
   if (all <= 0) return {};
-  std::int64_t rest = all - (members(job) - left);
-  std::int64_t there = left;
+  std::int64_t to_run = left;
+  std::int64_t accounted = share(job);
   for (const Object& other : jobs) {
-    if (api::uid(*other) == api::uid(job)) continue;
-    rest -= done(*other);
-    there += to_come(*other);
+    if (api::uid(*other) == api::uid(job) || !is_there(*other)) continue;
+    to_run += to_come(*other);
+    accounted += share(*other);
   }
-  // Nobody makes up for what a job lacks that was scaled down, or whose companion is gone.
-  if (!is_of_set(job)) rest = std::min(rest, there);
-  // A gang may ask for less than the job has.
-  rest = std::max({rest, std::min(all, left), std::int64_t{1}});
-  return std::to_string(rest);
+  // A set makes those that are not there; nobody makes up for what a job was scaled down by.
+  if (is_of_set(job)) to_run += std::max<std::int64_t>(all - accounted, 0);
+  return std::to_string(std::clamp<std::int64_t>(to_run, 1, all));
 }
 
 bool is_told_otherwise(const json::value& job, const json::value& pod, std::string_view gang_min) {

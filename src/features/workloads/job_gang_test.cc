@@ -137,6 +137,44 @@ TEST_F(JobsOfAGang, ask_for_no_more_than_they_have_when_they_are_scaled_down) {
   }
 }
 
+TEST_F(JobsOfAGang, of_a_set_ask_for_no_more_than_they_have_when_one_is_scaled_down) {
+  json::value node = job("node", 3, "4");
+  json::set(node, {"spec", "template", "metadata", "annotations", kGangShare}, "3");
+  json::value eval = job("eval", 1, "4");
+  json::set(eval, {"spec", "template", "metadata", "annotations", kGangShare}, "1");
+  make_of_set(node);
+  EXPECT_EQ(asked("node-0-"), "4") << "the other one is still to be made";
+  cluster.patch(job_resource(), "node", {{"spec", {{"parallelism", 1}}}});
+  EXPECT_EQ(asked("node-"), "2") << "one of its own and one of the other";
+  make_of_set(eval);
+  EXPECT_EQ(asked("node-"), "2");
+  EXPECT_EQ(asked("eval-0-"), "2");
+  cluster.patch(job_resource(), "node", {{"spec", {{"parallelism", 3}}}});
+  EXPECT_EQ(asked("eval-0-"), "4");
+}
+
+TEST_F(JobsOfAGang, of_four_with_one_done_the_three_that_were_lost_ask_for_three) {
+  make(job("node", 4, "4"));
+  cluster.start_pods();
+  end("node-0-", 0);
+  for (const char* lost : {"node-1-", "node-2-", "node-3-"}) end(lost, 1);
+  cluster.pass(std::chrono::minutes(2));
+  for (const char* again : {"node-1-", "node-2-", "node-3-"}) EXPECT_EQ(asked(again), "3") << again;
+}
+
+TEST_F(JobsOfAGang, ask_for_as_many_as_are_to_run_where_the_gang_is_smaller_than_all_of_them) {
+  make(job("node", 2, "3"));
+  make(job("eval", 2, "3"));
+  EXPECT_EQ(asked("eval-0-"), "3");
+  cluster.start_pods();
+  end("node-0-", 0);
+  end("eval-0-", 1);
+  cluster.pass(std::chrono::seconds(11));
+  EXPECT_EQ(asked("eval-0-"), "3") << "three are left to run";
+  end("node-1-", 0);
+  EXPECT_EQ(asked("eval-0-"), "2");
+}
+
 TEST_F(JobsOfAGang, ask_for_no_more_than_they_have_when_they_are_elastic) {
   make(job("elastic", 4, "4"));
   cluster.patch(job_resource(), "elastic", {{"spec", {{"parallelism", 2}, {"completions", 2}}}});
