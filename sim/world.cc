@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -37,15 +38,22 @@ Options Options::from_seed(std::uint64_t seed) {
   out.faults_last = std::chrono::seconds(60 + random.below(600));
   out.strike_every = std::chrono::seconds(1 + random.below(60));
   out.flush_percent = 5 + static_cast<unsigned>(random.below(96));
+  // In half of the runs: as long as a thread takes for it, as long as a busy machine, and so long
+  // that the world is another one.
+  constexpr std::uint64_t kApartMs[] = {20, 1'000, 30'000};
+  const std::uint64_t most = kApartMs[random.below(std::size(kApartMs))];
+  const auto apart = std::chrono::milliseconds(1 + random.below(most));
+  if (random.chance(50)) out.apart = apart;
   return out;
 }
 
 std::string Options::describe() const {
   std::vector<std::string_view> names;
   for (const Fault* fault : faults) names.push_back(fault->name);
-  return fmt::format("seed={} nodes={} cpus={} flush={}% faults=[{}] every {}s for {}s", seed,
-                     nodes, cpus, flush_percent, fmt::join(names, " "),
-                     strike_every / std::chrono::seconds(1), faults_last / std::chrono::seconds(1));
+  return fmt::format("seed={} nodes={} cpus={} flush={}% apart={}ms faults=[{}] every {}s for {}s",
+                     seed, nodes, cpus, flush_percent, apart / std::chrono::milliseconds(1),
+                     fmt::join(names, " "), strike_every / std::chrono::seconds(1),
+                     faults_last / std::chrono::seconds(1));
 }
 
 World::World(Options options, Workload& workload, Log log, const MakeBackend& make)
@@ -91,20 +99,43 @@ Trace World::traced(std::string who) {
 }
 
 void World::start_controllers() {
-  runtime_ = std::make_unique<control::Runtime>(
-      gate_, clock_,
-      control::RuntimeOptions{.wake = [this] { woken_ = true; },
-                              .log = [this](std::string_view line) { say(line); }});
+  const bool apart = options_.apart > Duration{0};
+  control::RuntimeOptions options{.wake = [this] { woken_ = true; },
+                                  .log = [this](std::string_view line) { say(line); }};
+  if (apart) {
+    // However short they are: no time passes while one is made.
+    options.long_plan = {};
+    options.elsewhere = [this](const auto& work, auto then) { make_apart(work, std::move(then)); };
+  }
+  runtime_ = std::make_unique<control::Runtime>(gate_, clock_, std::move(options));
   for (control::Controller& controller : workload_.controllers()) {
     runtime_->add(std::move(controller));
   }
-  runtime_->add(scheduler::make_scheduler());
+  runtime_->add(scheduler::make_scheduler(apart ? 1 : scheduler::kMany));
   woken_ = true;
+}
+
+// The work is of what is known now; whatever happens until it comes back, it does not see.
+void World::make_apart(const control::RuntimeOptions::Fn& work, control::RuntimeOptions::Fn then) {
+  work();
+  ++plans_apart_;
+  const auto most = static_cast<std::uint64_t>(options_.apart / std::chrono::milliseconds(1));
+  const auto after = std::chrono::milliseconds(random_.below(most + 1));
+  returning_.emplace(clock_.elapsed() + after, std::move(then));
+}
+
+void World::bring_back() {
+  while (!returning_.empty() && returning_.begin()->first <= clock_.elapsed()) {
+    const control::RuntimeOptions::Fn then = std::move(returning_.begin()->second);
+    returning_.erase(returning_.begin());
+    then();
+  }
 }
 
 void World::restart(bool power_cut) {
   say(power_cut ? "power cut" : "the process dies");
   runtime_.reset();
+  returning_.clear();
   for (const auto& checker : checkers_) checker->dies(power_cut);
   backend_->restart(power_cut);
   const View reopened = view();
@@ -173,6 +204,7 @@ void World::round(bool calm) {
   for (unsigned i = 0; !failure_; ++i) {
     ++rounds_;
     woken_ = false;
+    bring_back();
     runtime_next_ = runtime_->pump();
     if (gate_.dead()) {
       restart(gate_.die_by_power_cut);
@@ -251,6 +283,7 @@ void World::advance(Duration at_most) {
   if (const auto arrival = gate_.next_arrival()) {
     step = std::min(step, *arrival - clock_.elapsed());
   }
+  if (!returning_.empty()) step = std::min(step, returning_.begin()->first - clock_.elapsed());
   clock_.advance(std::max(step, kInstant));
 }
 

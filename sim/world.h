@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,9 @@ struct Options {
   Duration faults_last = std::chrono::minutes(5);
   Duration strike_every = std::chrono::seconds(20);
   unsigned flush_percent = 50;  // of the rounds end with a write to disk
+  // Every plan is made apart, of what is known when it begins, and comes back after up to this
+  // long. Zero: none is.
+  Duration apart = {};
 
   static Options from_seed(std::uint64_t seed);
   std::string describe() const;
@@ -60,9 +64,12 @@ class World {
   // For whoever counts.
   std::uint64_t rounds() const { return rounds_; }
   std::uint64_t restarts() const { return restarts_; }
+  std::uint64_t plans_apart() const { return plans_apart_; }
 
  private:
   void start_controllers();
+  void make_apart(const control::RuntimeOptions::Fn& work, control::RuntimeOptions::Fn then);
+  void bring_back();
   void strike();
   void round(bool calm);
   void act(bool calm);
@@ -91,11 +98,13 @@ class World {
   Nodes nodes_;
   std::vector<std::unique_ptr<Checker>> checkers_ = all_checkers();
   std::unique_ptr<control::Runtime> runtime_ = {};
+  std::multimap<Duration, control::RuntimeOptions::Fn> returning_ = {};  // plans, by when
   bool woken_ = false;
   Duration runtime_next_ = {};
   Duration nodes_next_ = {};
   std::uint64_t rounds_ = 0;
   std::uint64_t restarts_ = 0;
+  std::uint64_t plans_apart_ = 0;
   std::optional<std::string> failure_ = {};
 };
 

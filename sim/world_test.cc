@@ -36,6 +36,19 @@ TEST(World, a_sound_workload_comes_to_its_end_under_faults) {
   EXPECT_EQ(complaints(Mistake::kNone, Flaw::kNone), std::set<std::string>{});
 }
 
+TEST(World, plans_are_made_apart_in_some_seeds_and_come_back_late) {
+  std::set<bool> seen;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Options options = Options::from_seed(seed);
+    if (!seen.insert(options.apart > Duration{0}).second) continue;
+    const auto workload = make_echo();
+    World world(options, *workload);
+    EXPECT_EQ(world.run(), std::nullopt) << seed;
+    EXPECT_EQ(world.plans_apart() > 0, options.apart > Duration{0}) << seed;
+  }
+  EXPECT_EQ(seen.size(), 2u) << "with and without";
+}
+
 TEST(World, the_same_seed_gives_the_same_run) {
   for (const std::uint64_t seed : {3U, 4U}) {
     std::string told[2];

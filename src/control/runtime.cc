@@ -28,8 +28,6 @@ constexpr std::size_t kKeysPerTurn = 50;
 constexpr Duration kPlanningTime = std::chrono::milliseconds(10);
 // What is new is looked at before what has been, unless that has waited longer than this.
 constexpr Duration kHeadStart = std::chrono::seconds(1);
-// A plan that takes so long is made elsewhere the next time.
-constexpr Duration kLong = std::chrono::milliseconds(5);
 constexpr Duration kIdleMax = std::chrono::hours(1);
 // So long one that looks at everything waits for the rest of what has happened.
 constexpr Duration kPatienceForAll = std::chrono::seconds(1);
@@ -377,7 +375,7 @@ void Runtime::plan_key(std::size_t index, const Key& key, Item& item) {
   }
   auto decision = guarded([&] { return decide(*member.keyed, *observed, clock_.now()); });
   if (!decision) return broken(index, key, item, observed->root, decision.error());
-  item.long_plan = clock_.elapsed() - started >= kLong;
+  item.long_plan = clock_.elapsed() - started >= options_.long_plan;
   carry_out(index, key, item, *std::move(decision), started);
   // The answer may have come already; the item itself stays until a later pass finds it rootless.
   charge(item, clock_.elapsed() - started);
@@ -414,7 +412,7 @@ void Runtime::plan_elsewhere(std::size_t index, const Key& key, Item& item, Obse
         const Duration began = clock_.elapsed();
         Item& planned = members_[index]->items.at(key);
         planned.in_flight = 0;
-        planned.long_plan = looked + work->took >= kLong;
+        planned.long_plan = looked + work->took >= options_.long_plan;
         const bool submitted = work->decision && !work->decision->empty;
         if (work->decision) {
           carry_out(index, key, planned, *std::move(work->decision), started);

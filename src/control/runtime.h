@@ -59,6 +59,7 @@ struct RuntimeOptions {
   // a global controller gives away (plan_apart).
   using Fn = std::function<void()>;
   std::function<void(Fn work, Fn then)> elsewhere = {};
+  Duration long_plan = std::chrono::milliseconds(5);  // after such a one: the next is made there
   // Where set, told of every pump. For whoever looks for what holds up the loop.
   std::function<void(const TurnCost&)> turned = {};
 };
@@ -95,8 +96,7 @@ class Runtime {
     // By a batch of the plan under way that has not failed before.
     std::optional<Error> failed = {};
     std::vector<Note> told = {};  // by the last plan that changed nothing
-    // Of a global one: batches that failed, tried again when their time comes.
-    // They hold up no other.
+    // Of a global one: batches that failed. They are tried again later and hold up no other.
     struct Held {
       Duration until = {};
       unsigned failures = 0;

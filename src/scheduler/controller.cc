@@ -182,12 +182,9 @@ control::GlobalPlan plan_of(const Snapshot& snapshot, Time now) {
   return plan;
 }
 
-// From so many pods on that wait, to write up their bindings takes longer than to copy the books.
-constexpr std::size_t kMany = 200;
-
 }  // namespace
 
-control::GlobalController make_scheduler() {
+control::GlobalController make_scheduler(std::size_t many) {
   auto books = std::make_shared<Books>();
   return {.name = "skiff-scheduler",
           .watched = {kPods, kNodes, kClaims, kVolumes, kClasses},
@@ -200,8 +197,8 @@ control::GlobalController make_scheduler() {
                 ((*books).*kChanges[which])(before, after);
               },
           .plan = [books](Time now) { return plan_of(books->snapshot(), now); },
-          .plan_apart = [books](Time now) -> std::function<control::GlobalPlan()> {
-            if (books->snapshot().pending.size() < kMany) return {};
+          .plan_apart = [books, many](Time now) -> std::function<control::GlobalPlan()> {
+            if (books->snapshot().pending.size() < many) return {};
             auto taken = std::make_shared<const Snapshot>(books->snapshot());
             return [taken = std::move(taken), now] { return plan_of(*taken, now); };
           }};
