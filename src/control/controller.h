@@ -104,6 +104,14 @@ struct GlobalPlan {
   std::optional<Duration> requeue_after = {};
 };
 
+// A plan to be made on another thread, of values that no later change touches.
+struct PlanApart {
+  std::function<GlobalPlan()> plan = {};
+  // Where set: asked on the loop, of what each batch writes, when the plan is back: is it still
+  // right by what is known now? Those that are not are dropped, and all is planned once more, here.
+  std::function<bool(const std::vector<client::Write>& writes)> holds = {};
+};
+
 // Looks at whole collections instead of one root: the scheduler. It keeps its own books from the
 // changes it is told, so that a plan costs what is waiting and not all that was ever finished.
 struct GlobalController {
@@ -113,9 +121,9 @@ struct GlobalController {
   // it: `before` is null for an object that appears, `after` for one that is gone.
   std::function<void(std::size_t which, const Object& before, const Object& after)> changed = {};
   std::function<GlobalPlan(Time now)> plan = {};
-  // Where set: what plan() would do now, as a function of values that no later change touches, for
-  // another thread. Empty where it is so short that taking those values would cost more.
-  std::function<std::function<GlobalPlan()>(Time now)> plan_apart = {};
+  // Where set: what plan() would do now. Without a plan where it is so short that taking the values
+  // it is made of would cost more.
+  std::function<PlanApart(Time now)> plan_apart = {};
 };
 
 }  // namespace skiff::control

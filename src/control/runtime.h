@@ -88,6 +88,7 @@ class Runtime {
     bool wanted = false;               // something changed while it could not be planned
     unsigned in_flight = 0;            // a plan made elsewhere, or submits
     bool long_plan = false;            // the last one was
+    bool outdated = false;             // a part of the last one was, when it came back
     Barrier barrier = {};
     bool blocked = false;  // the barrier is closed
     Duration blocked_until = {};
@@ -142,8 +143,7 @@ class Runtime {
   struct Unsent;
   struct Packed;  // a global plan, ready to be sent
   void plan_global(std::size_t member, Item& item);
-  void plan_global_elsewhere(std::size_t member, Item& item, std::function<GlobalPlan()> plan,
-                             Duration started);
+  void plan_global_elsewhere(std::size_t member, Item& item, PlanApart apart, Duration started);
   static Packed pack(std::size_t member, GlobalPlan plan);
   void enqueue(std::size_t member, Item& item, Packed packed, Duration started);
   // True where it left some for the next turn.

@@ -35,6 +35,13 @@ std::string title(const Batch& batch) {
 struct Runtime::Packed {
   std::vector<Unsent> batches = {};
   std::optional<Duration> requeue_after = {};
+
+  // True where some hold no more.
+  bool drop_outdated(const PlanApart& apart) {
+    if (!apart.holds) return false;
+    return std::erase_if(batches,
+                         [&](const Unsent& unsent) { return !apart.holds(unsent.writes); }) > 0;
+  }
 };
 
 Runtime::Packed Runtime::pack(std::size_t index, GlobalPlan plan) {
@@ -54,12 +61,13 @@ void Runtime::plan_global(std::size_t index, Item& item) {
   const GlobalController& global = *members_[index]->global;
   item.not_before = {};
   // What lost a race would lose the next one as well: that plan is made from the newest books.
-  const bool again = std::ranges::any_of(
+  const bool lost = std::ranges::any_of(
       item.held, [&](const auto& entry) { return entry.second.until <= started; });
+  const bool again = std::exchange(item.outdated, false) || lost;
   if (options_.elsewhere && global.plan_apart && !again) {
     auto apart = guarded([&] { return global.plan_apart(clock_.now()); });
     if (!apart) return broken(index, {}, item, {}, apart.error());
-    if (*apart) return plan_global_elsewhere(index, item, *std::move(apart), started);
+    if (apart->plan) return plan_global_elsewhere(index, item, *std::move(apart), started);
   }
   auto planned = guarded([&] { return global.plan(clock_.now()); });
   if (!planned) return broken(index, {}, item, {}, planned.error());
@@ -67,29 +75,33 @@ void Runtime::plan_global(std::size_t index, Item& item) {
   charge(item, clock_.elapsed() - started);
 }
 
-void Runtime::plan_global_elsewhere(std::size_t index, Item& item, std::function<GlobalPlan()> plan,
+void Runtime::plan_global_elsewhere(std::size_t index, Item& item, PlanApart apart,
                                     Duration started) {
   struct Work {
-    std::function<GlobalPlan()> plan = {};
+    PlanApart apart = {};
     Result<Packed> packed = Packed{};
   };
-  auto work = std::make_shared<Work>(Work{.plan = std::move(plan)});
+  auto work = std::make_shared<Work>(Work{.apart = std::move(apart)});
   item.in_flight = 1;
   const Duration looked = clock_.elapsed() - started;
   options_.elsewhere(
       [work, index] {
-        work->packed = guarded([&] { return pack(index, work->plan()); });
-        work->plan = {};  // here: what it was made from is freed with it
+        work->packed = guarded([&] { return pack(index, work->apart.plan()); });
+        work->apart.plan = {};  // here: what it was made from is freed with it
       },
       [this, index, work, started, looked, weak = std::weak_ptr(alive_)] {
         if (weak.expired()) return;
         const Duration began = clock_.elapsed();
         Item& planned = members_[index]->items.at({});
         planned.in_flight = 0;
-        if (work->packed) {
-          enqueue(index, planned, *std::move(work->packed), started);
+        Result<Packed>& packed = work->packed;
+        const auto dropped = guarded([&] { return packed && packed->drop_outdated(work->apart); });
+        if (!packed || !dropped) {
+          broken(index, {}, planned, {}, packed ? dropped.error() : packed.error());
         } else {
-          broken(index, {}, planned, {}, work->packed.error());
+          planned.outdated = *dropped;
+          planned.wanted |= *dropped;
+          enqueue(index, planned, *std::move(packed), started);
         }
         charge(planned, looked + clock_.elapsed() - began);  // of the loop's time it took no more
         if (planned.in_flight == 0) settle(index, {}, planned);

@@ -515,6 +515,7 @@ struct LongGlobalPlans : ::testing::Test {
   std::set<std::string> known = {};
   std::set<std::string> made = {};
   bool throws = false;
+  std::function<bool(const std::vector<client::Write>&)> holds = {};
   std::vector<std::string> log = {};
   std::unique_ptr<Runtime> runtime = start();
 
@@ -542,13 +543,15 @@ struct LongGlobalPlans : ::testing::Test {
                                (which == 0 ? known : made).emplace(api::name(*after));
                              },
                          .plan = [this](Time) { return services_for(known, made); },
-                         .plan_apart = [this](Time) -> std::function<GlobalPlan()> {
+                         .plan_apart = [this](Time) -> PlanApart {
                            if (known.size() < 3) return {};
-                           return [this, pods = known, there = made] {
-                             clock.advance(20ms);
-                             if (throws) throw std::runtime_error("oh");
-                             return services_for(pods, there);
-                           };
+                           return {.plan =
+                                       [this, pods = known, there = made] {
+                                         clock.advance(20ms);
+                                         if (throws) throw std::runtime_error("oh");
+                                         return services_for(pods, there);
+                                       },
+                                   .holds = holds};
                          }});
     return started;
   }
@@ -628,6 +631,53 @@ TEST_F(LongGlobalPlans, that_lost_a_race_are_made_here_the_next_time) {
   make_pods(5, 6);
   pump();
   EXPECT_EQ(given.size(), 1u) << "that is long ago";
+}
+
+TEST_F(LongGlobalPlans, that_are_right_no_more_in_part_are_made_here_once_more_for_that_part) {
+  bool asked = false;
+  holds = [&](const std::vector<client::Write>& writes) {
+    asked = true;
+    return api::name(writes.at(0).body) != "01";
+  };
+  make_pods(0, 3);
+  pump();
+  ASSERT_EQ(given.size(), 1u);
+  work();
+  EXPECT_TRUE(asked);
+  runtime->pump();
+  EXPECT_EQ(services(), 2u) << "what is still right is done";
+  pump();
+  EXPECT_EQ(services(), 3u) << "the rest is planned here, from the newest books";
+  EXPECT_TRUE(log.empty()) << log.front();
+  EXPECT_EQ(given.size(), 1u) << "the next one is long, as ever";
+}
+
+TEST_F(LongGlobalPlans, of_which_nothing_is_right_any_more_are_made_here) {
+  holds = [](const std::vector<client::Write>&) { return false; };
+  make_pods(0, 3);
+  pump();
+  work();
+  EXPECT_EQ(services(), 0u);
+  pump();
+  EXPECT_EQ(services(), 3u);
+}
+
+TEST_F(LongGlobalPlans, that_throw_when_they_are_asked_whether_they_hold_are_tried_again) {
+  bool throws_once = true;
+  holds = [&](const std::vector<client::Write>&) -> bool {
+    if (std::exchange(throws_once, false)) throw std::runtime_error("ah");
+    return true;
+  };
+  make_pods(0, 3);
+  pump();
+  work();
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_NE(log[0].find("ah"), std::string::npos);
+  clock.advance(10s);
+  pump();
+  work();
+  pump();
+  EXPECT_EQ(services(), 3u);
 }
 
 TEST_F(LongGlobalPlans, that_throw_are_tried_again) {

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "api/meta.h"
+#include "scheduler/ground.h"
 #include "scheduler/schedule.h"
 #include "scheduler/snapshot.h"
 
@@ -126,10 +130,10 @@ client::Write still_there(const Member& member) {
 //  - all of it is one submit: the embedded server takes all or nothing. A remote server takes the
 //    writes one by one and would keep those before the first failure; there this scheduler is off
 //    and the cluster's own gang scheduler does the work.
-// Room on nodes needs none: only this scheduler takes it, and it waits to see its own bindings. A
-// node that is cordoned or goes while a plan is under way may still get what was planned for it, as
-// from a scheduler that looked a moment earlier: pods stay on a cordoned node, and from one that is
-// gone they are collected (features/nodes).
+// Room on nodes needs none: only this scheduler takes it, and it waits to see its own bindings. Of
+// nodes that change while a plan is made apart, holds() asks. One that is cordoned in the moment
+// before that is seen still gets what was planned for it, as from any scheduler: pods stay on a
+// cordoned node, and from one that is gone they are collected (features/nodes).
 control::Batch bind(const Placement& gang) {
   control::Batch batch;
   for (const MemberPtr& member : gang.counted) batch.writes.push_back(still_there(*member));
@@ -182,6 +186,42 @@ control::GlobalPlan plan_of(const Snapshot& snapshot, Time now) {
   return plan;
 }
 
+// The node that a write gives its pod or its claim to; empty: none.
+std::string_view node_of(const client::Write& write) {
+  if (write.subresource == "binding") return json::get_string(write.body, {"target", "name"});
+  if (write.resource.key() != kClaims.key()) return {};
+  return json::get_string(write.body, {"metadata", "annotations", api::kSelectedNode});
+}
+
+// Whether that node takes it still. A pod that waits no more is refused anyway.
+bool holds(const Ground& then, const Snapshot& now, const client::Write& write,
+           const std::string& node) {
+  if (write.subresource == "binding") {
+    const auto pod = now.pending.find({.ns = write.ns, .name = write.name});
+    return pod != now.pending.end() && then.takes(now, *pod->second, node);
+  }
+  const auto there = now.nodes.find(node);
+  return there != now.nodes.end() && there->second->ready && !there->second->unschedulable;
+}
+
+control::PlanApart plan_apart(const std::shared_ptr<const Books>& books, Time now) {
+  auto taken = std::make_shared<const Snapshot>(books->snapshot());
+  // The whole of it is freed where the plan is made.
+  Ground ground(*taken);
+  return {.plan = [taken = std::move(taken), now] { return plan_of(*taken, now); },
+          .holds =
+              [books, ground = std::move(ground),
+               moved = std::optional<std::set<std::string, std::less<>>>()](
+                  const std::vector<client::Write>& writes) mutable {
+                const Snapshot& current = books->snapshot();
+                if (!moved) moved = ground.moved(current);
+                return std::ranges::all_of(writes, [&](const client::Write& write) {
+                  const std::string_view node = node_of(write);
+                  return !moved->contains(node) || holds(ground, current, write, std::string(node));
+                });
+              }};
+}
+
 }  // namespace
 
 control::GlobalController make_scheduler(std::size_t many) {
@@ -197,10 +237,9 @@ control::GlobalController make_scheduler(std::size_t many) {
                 ((*books).*kChanges[which])(before, after);
               },
           .plan = [books](Time now) { return plan_of(books->snapshot(), now); },
-          .plan_apart = [books, many](Time now) -> std::function<control::GlobalPlan()> {
+          .plan_apart = [books, many](Time now) -> control::PlanApart {
             if (books->snapshot().pending.size() < many) return {};
-            auto taken = std::make_shared<const Snapshot>(books->snapshot());
-            return [taken = std::move(taken), now] { return plan_of(*taken, now); };
+            return plan_apart(books, now);
           }};
 }
 

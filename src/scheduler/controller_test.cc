@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "api/core/claims.h"
 #include "api/meta.h"
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
@@ -93,10 +94,10 @@ TEST(Scheduler, a_long_plan_is_made_of_what_was_known_when_it_was_taken) {
               {"annotations", {{kGangAnnotation, "g"}, {kGangMinAnnotation, "300"}}}}}}));
   };
   add(0);
-  EXPECT_FALSE(static_cast<bool>(scheduler.plan_apart(now))) << "a short one is not worth a copy";
+  EXPECT_FALSE(scheduler.plan_apart(now).plan) << "a short one is not worth a copy";
   for (int i = 1; i < 300; ++i) add(i);
-  const auto apart = scheduler.plan_apart(now);
-  ASSERT_TRUE(static_cast<bool>(apart));
+  const auto apart = scheduler.plan_apart(now).plan;
+  ASSERT_TRUE(apart);
   const control::GlobalPlan here = scheduler.plan(now);
   add(300);
   scheduler.changed(1, share(json::object{{"metadata", {{"name", "n1"}}}}), {});
@@ -261,6 +262,150 @@ TEST_F(SchedulerTest, a_gang_that_waits_is_bound_whole_or_not_at_all_by_a_late_d
   late.act();
   EXPECT_EQ(node_of("a"), "");
   EXPECT_EQ(node_of("b"), "");
+}
+
+// One that makes its plans apart, and lets them come back when the test says so.
+struct ApartTest : SchedulerTest {
+  std::vector<std::function<void()>> coming = {};
+  control::Runtime apart{server, clock, {.elsewhere = [this](auto work, auto then) {
+                           work();
+                           coming.push_back(std::move(then));
+                         }}};
+  json::object node(std::string name, std::string cpu) {
+    return {{"metadata", {{"name", name}}},
+            {"status", {{"allocatable", {{"cpu", cpu}, {"memory", "1Gi"}}}}}};
+  }
+
+  void SetUp() override {
+    apart.add(make_scheduler(1));
+    for (const char* name : {"n1", "n2"}) {
+      ASSERT_TRUE(server.write({.resource = kNodes, .body = node(name, "2")}));
+    }
+  }
+  void pump() {
+    for (int i = 0; i < 5; ++i) apart.pump();
+  }
+  void come_back() {
+    for (const auto& then : std::exchange(coming, {})) then();
+    pump();
+  }
+  void patch(std::string name, json::value body, std::string subresource = {}) {
+    ASSERT_TRUE(server.write({.verb = client::Verb::kMergePatch,
+                              .resource = kNodes,
+                              .name = std::move(name),
+                              .subresource = std::move(subresource),
+                              .body = std::move(body)}));
+  }
+  void add_gang() {
+    const json::object one{{"resources", {{"requests", {{"cpu", "1"}}}}}};
+    for (const char* name : {"a", "b"}) {
+      add_member(name, "2", json::object{{"containers", json::array{one}}});
+    }
+  }
+};
+
+TEST_F(ApartTest, a_node_that_changes_while_a_plan_is_under_way_gets_nothing_it_does_not_take) {
+  struct Case {
+    std::string_view name;
+    std::function<void()> meanwhile;
+    std::string_view place;
+  };
+  const json::value taint = json::object{{"key", "gpu"}, {"effect", "NoSchedule"}};
+  const json::value not_ready = json::object{{"type", "Ready"}, {"status", "False"}};
+  const json::value ready = json::object{{"type", "Ready"}, {"status", "True"}};
+  const Case cases[] = {
+      {"nothing happens", [] {}, "n1"},
+      {"it is cordoned", [&] { patch("n1", {{"spec", {{"unschedulable", true}}}}); }, "n2"},
+      {"it gets a taint", [&] { patch("n1", {{"spec", {{"taints", json::array{taint}}}}}); }, "n2"},
+      {"it falls ill",
+       [&] { patch("n1", {{"status", {{"conditions", json::array{not_ready}}}}}, "status"); },
+       "n2"},
+      {"it tells that it is well",
+       [&] { patch("n1", {{"status", {{"conditions", json::array{ready}}}}}, "status"); }, "n1"},
+      {"it has less room",
+       [&] { patch("n1", {{"status", {{"allocatable", {{"cpu", "500m"}}}}}}, "status"); }, "n2"},
+      {"it has less of what they do not ask for",
+       [&] { patch("n1", {{"status", {{"allocatable", {{"memory", "1Mi"}}}}}}, "status"); }, "n1"},
+      {"it is gone",
+       [&] {
+         ASSERT_TRUE(
+             server.write({.verb = client::Verb::kDelete, .resource = kNodes, .name = "n1"}));
+       },
+       "n2"},
+      {"somebody else takes the room",
+       [&] {
+         client::Write write{.resource = kPods, .ns = "ns"};
+         write.body = json::object{
+             {"metadata", {{"name", "guest"}}},
+             {"spec",
+              {{"nodeName", "n1"},
+               {"containers", {json::object{{"resources", {{"requests", {{"cpu", "2"}}}}}}}}}}};
+         ASSERT_TRUE(server.write(write));
+       },
+       "n2"},
+      {"the other node is gone",
+       [&] {
+         ASSERT_TRUE(
+             server.write({.verb = client::Verb::kDelete, .resource = kNodes, .name = "n2"}));
+       },
+       "n1"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    add_gang();
+    pump();
+    ASSERT_EQ(coming.size(), 1u);
+    c.meanwhile();
+    pump();
+    come_back();
+    EXPECT_EQ(node_of("a"), c.place);
+    EXPECT_EQ(node_of("b"), c.place) << "a gang goes as one";
+    for (const Object& pod : server.list(kPods, {}, {})->items)
+      remove(std::string(api::name(*pod)));
+    for (const Object& each : server.list(kNodes, {}, {})->items) {
+      ASSERT_TRUE(server.write({.verb = client::Verb::kDelete,
+                                .resource = kNodes,
+                                .name = std::string(api::name(*each))}));
+    }
+    for (const char* name : {"n1", "n2"}) {
+      ASSERT_TRUE(server.write({.resource = kNodes, .body = node(name, "2")}));
+    }
+    clock.advance(std::chrono::seconds(1));
+    pump();
+    come_back();
+  }
+}
+
+TEST_F(ApartTest, a_claim_is_given_to_no_node_that_was_cordoned_meanwhile) {
+  const api::Resource claims{
+      .version = "v1", .plural = "persistentvolumeclaims", .kind = "PersistentVolumeClaim"};
+  const api::Resource classes{.group = "storage.k8s.io",
+                              .version = "v1",
+                              .plural = "storageclasses",
+                              .kind = "StorageClass",
+                              .namespaced = false};
+  ASSERT_TRUE(server.write({.resource = classes,
+                            .body = json::object{{"metadata", {{"name", "local"}}},
+                                                 {"provisioner", "skiff.dev/folder"},
+                                                 {"volumeBindingMode", "WaitForFirstConsumer"}}}));
+  ASSERT_TRUE(server.write({.resource = claims,
+                            .ns = "ns",
+                            .body = json::object{{"metadata", {{"name", "c"}}},
+                                                 {"spec", {{"storageClassName", "local"}}},
+                                                 {"status", {{"phase", "Pending"}}}}}));
+  client::Write pod{.resource = kPods, .ns = "ns"};
+  pod.body = json::object{
+      {"metadata", {{"name", "a"}}},
+      {"spec",
+       {{"volumes",
+         {json::object{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", "c"}}}}}}}}};
+  ASSERT_TRUE(server.write(pod));
+  pump();
+  ASSERT_EQ(coming.size(), 1u);
+  patch("n1", {{"spec", {{"unschedulable", true}}}});
+  pump();
+  come_back();
+  EXPECT_EQ(api::annotation(*server.get(claims, "ns", "c"), api::kSelectedNode), "n2");
 }
 
 TEST_F(SchedulerTest, room_that_appears_is_used) {
