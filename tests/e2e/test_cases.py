@@ -91,3 +91,57 @@ def test_mpijob_v1alpha2_runs_unchanged(bare, tmp_path):
     assert f"16 processes on {hosts}" in log and "step 200/200" in log and "done" in log
     kept = bare.get("/apis/kubeflow.org/v1alpha2/namespaces/default/mpijobs/distributed-training")
     assert kept["spec"]["slotsPerWorker"] == 4
+
+
+@pytest.mark.timeout(600)
+def test_mpijob_v1alpha1_runs_unchanged(bare, tmp_path):
+    shutil.copy(ROOT / "examples" / "allreduce.py", tmp_path / "horovod_benchmarks.py")
+    os.symlink("/usr/bin/python3", tmp_path / "python")  # Debian's, to which mpi4py belongs
+    bare.run("image", "map", "horovod_benchmarks:latest", "--host", "--workdir", str(tmp_path),
+             "--mount", f"{tmp_path}:{tmp_path}:ro", "--env", f"PATH={tmp_path}:{os.environ['PATH']}",
+             "--env", "OMPI_MCA_mpi_yield_when_idle=1", "--env", "ASAN_OPTIONS=detect_leaks=0")
+    name = "horovod-benchmarks-16"
+    created = bare.kubectl("create", "-f", str(CASES / "mpijob-v1alpha1.yaml"))
+    assert "kubeflow.org/v1alpha1 MPIJob is deprecated; use kubeflow.org/v2beta1 MPIJob" in created.stderr
+    # By the labels of its time; a worker has its accelerators, and the launcher none.
+    workers = wait_for(lambda: (found := bare.pods(selector=f"mpi_job_name={name},mpi_role_type=worker")) and
+                       len(found) == 2 and found)
+    assert [p["spec"]["containers"][0]["resources"]["limits"] for p in workers] == [{"nvidia.com/gpu": "8"}] * 2
+    launcher = wait_for(lambda: bare.pods(selector=f"mpi_job_name={name},mpi_role_type=launcher"))[0]
+    assert not launcher["spec"]["containers"][0].get("resources")
+    bare.wait_job("mpijobs", name, "Succeeded", seconds=400)
+    log = bare.kubectl("logs", launcher["metadata"]["name"]).stdout
+    assert f"4 processes on {name}-worker-0, {name}-worker-1" in log and "done" in log, log
+    path = f"/apis/kubeflow.org/{{}}/namespaces/default/mpijobs/{name}"
+    first = bare.get(path.format("v1alpha1"))
+    assert first["status"]["launcherStatus"] == "Succeeded"
+    assert first["status"]["startTime"] and first["status"]["completionTime"]
+    spec = first["spec"]
+    assert {key: spec[key] for key in spec if key != "template"} == {"gpus": 16, "gpusPerNode": 8, "slotsPerWorker": 2}
+    assert spec["template"]["spec"]["containers"][0]["command"][0] == "mpirun"
+    # The same job in the words of today, and a change in these seen in those of then.
+    kept = bare.get(path.format("v2beta1"))["spec"]
+    assert kept["mpiReplicaSpecs"]["Worker"]["replicas"] == 2 and kept["slotsPerWorker"] == 2
+    bare.kubectl("patch", f"mpijobs.v2beta1.kubeflow.org/{name}", "--type=merge", "-p",
+                 '{"spec":{"runPolicy":{"backoffLimit":3,"ttlSecondsAfterFinished":3600}}}')
+    spec = bare.get(path.format("v1alpha1"))["spec"]
+    assert spec["gpus"] == 16 and spec["backoffLimit"] == 3
+    bare.kubectl("patch", f"mpijobs.v1alpha1.kubeflow.org/{name}", "--type=merge", "-p", '{"spec":{"backoffLimit":4}}')
+    policy = bare.get(path.format("v2beta1"))["spec"]["runPolicy"]
+    assert policy == {"backoffLimit": 4, "ttlSecondsAfterFinished": 3600, "suspend": False}
+
+
+@pytest.mark.parametrize("change,said", [
+    ({"replicas": 2}, "spec.replicas: Forbidden: may not be given beside gpus: exactly one of gpus, processingUnits and "
+     "replicas says how large the job is"),
+    ({"gpus": None}, "spec.replicas: Required value: exactly one of gpus, processingUnits and replicas must be given"),
+    ({"gpus": 12}, "spec.gpus: Invalid value: 12: must be less than gpusPerNode, which is 8, or a multiple of it"),
+    ({"processingResourceType": "tpu"}, "spec.processingResourceType: Unsupported value: \"tpu\""),
+    ({"slotsPerWorker": 0}, "spec.slotsPerWorker: Invalid value: 0"),
+])
+def test_what_is_wrong_with_an_mpijob_v1alpha1_is_said_in_its_own_words(skiff, manifest, change, said):
+    spec = {"gpus": 16, "template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}, **change}
+    refused = skiff.kubectl("create", "-f", manifest({
+        "apiVersion": "kubeflow.org/v1alpha1", "kind": "MPIJob", "metadata": {"name": "wrong"},
+        "spec": {key: value for key, value in spec.items() if value is not None}}), check=False)
+    assert refused.returncode == 1 and said in refused.stderr, refused.stderr

@@ -9,6 +9,7 @@
 #include "features/training/kinds/mpi/mpi_pod.h"
 #include "features/training/kinds/mpi/mpi_schema.h"
 #include "features/training/kinds/mpi/mpi_settings.h"
+#include "features/training/kinds/mpi/mpi_units.h"
 #include "features/training/kinds/mpi/mpi_versions.h"
 #include "schema/causes.h"
 
@@ -74,6 +75,7 @@ void validate(const json::value& object, std::vector<Cause>& causes) {
   const json::object& roles = json::get_object(object, {"spec", mpi().replicas_field});
   const std::string version = written_version(object);
   const bool as_v1 = version == "v1";
+  if (version == kUnitsVersion) validate_units(object, causes);
   if (version == mpi().resource.version) {
     for (const auto& [key, role] : roles) validate_role(role, role_path(mpi(), key), causes);
   }

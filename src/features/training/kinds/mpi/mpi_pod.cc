@@ -11,6 +11,10 @@ namespace skiff::training {
 namespace {
 
 constexpr std::string_view kVolume = "mpi-job-config";
+// By these the operator's own pages find the pods of v1alpha1 and v1alpha2.
+constexpr std::string_view kAlphaGroupLabel = "group_name";
+constexpr std::string_view kAlphaJobLabel = "mpi_job_name";
+constexpr std::string_view kAlphaRoleLabel = "mpi_role_type";
 
 json::array& array_at(json::object& object, std::string_view key) {
   json::value& member = object[key];
@@ -40,6 +44,15 @@ void give_name(const Job& job, json::object& pod, json::object& spec) {
   }
 }
 
+void give_labels(const Job& job, const Role& role, json::object& labels) {
+  const std::string version = written_version(*job.root);
+  if (version != "v1") labels[kJobRoleLabel] = role.lower;
+  if (!version.starts_with("v1alpha")) return;
+  labels[kAlphaGroupLabel] = "kubeflow.org";
+  labels[kAlphaJobLabel] = json::string(job.name);
+  labels[kAlphaRoleLabel] = role.lower;
+}
+
 json::value item(std::string_view key, int mode) {
   return {{"key", json::string(key)}, {"path", json::string(key)}, {"mode", mode}};
 }
@@ -61,9 +74,7 @@ void finish_mpi_pod(const Job& job, const Role& role, json::object& pod) {
   json::object& spec = json::make_object(pod, {"spec"});
   give_name(job, pod, spec);
   json::object* container = first_container(job, spec);
-  if (!written_as_v1(*job.root)) {
-    json::make_object(pod, {"metadata", "labels"})[kJobRoleLabel] = role.lower;
-  }
+  give_labels(job, role, json::make_object(pod, {"metadata", "labels"}));
   if (role.name == kLauncher) {
     spec["serviceAccountName"] = mpi_account_name(job);
     json::make_object(pod, {"metadata", "annotations"})[mpi::kRemoteShellAnnotation] = "true";

@@ -54,6 +54,18 @@ TEST(MpiPod, HasTheLabelsOfItsVersion) {
   EXPECT_EQ(api::label(render(first, "Worker"), kJobRoleLabel), "");
   EXPECT_EQ(api::label(render(first, "Launcher"), kRoleLabel), "launcher");
   EXPECT_EQ(api::label(render(first, "Launcher"), kJobLabel), "mnist");
+  EXPECT_EQ(api::label(render(first, "Launcher"), "mpi_job_name"), "");
+  for (const char* version : {"v1alpha1", "v1alpha2"}) {
+    json::value alpha = job();
+    json::make_object(alpha, {"metadata", "annotations"})[kOlderFields] =
+        fmt::format(R"({{"writtenAs":"{}"}})", version);
+    const json::value worker = render(alpha, "Worker");
+    EXPECT_EQ(api::label(worker, kJobRoleLabel), "worker") << version;
+    EXPECT_EQ(api::label(worker, "group_name"), "kubeflow.org") << version;
+    EXPECT_EQ(api::label(worker, "mpi_job_name"), "mnist") << version;
+    EXPECT_EQ(api::label(worker, "mpi_role_type"), "worker") << version;
+    EXPECT_EQ(api::label(render(alpha, "Launcher"), "mpi_role_type"), "launcher") << version;
+  }
 }
 
 TEST(MpiLauncher, GetsFilesAnAccountAndTheRemoteShell) {

@@ -6,6 +6,7 @@
 #include "features/training/kinds/legacy/kept_fields.h"
 #include "features/training/kinds/mpi/mpi_old_schema.h"
 #include "features/training/kinds/mpi/mpi_schema.h"
+#include "features/training/kinds/mpi/mpi_units.h"
 
 namespace skiff::training {
 namespace {
@@ -162,7 +163,11 @@ std::vector<OldVersion> old_mpijob_versions() {
           {.version = "v1alpha2",
            .spec_schema = schema::build<AlphaMPIJobSpec>,
            .to_kept = [](json::value& object) { to_kept(kAlpha, object); },
-           .from_kept = [](json::value& object) { from_kept(kAlpha, object); }}};
+           .from_kept = [](json::value& object) { from_kept(kAlpha, object); }},
+          {.version = std::string(kUnitsVersion),
+           .spec_schema = schema::build<UnitsMPIJobSpec>,
+           .to_kept = from_units,
+           .from_kept = to_units}};
 }
 
 }  // namespace skiff::training

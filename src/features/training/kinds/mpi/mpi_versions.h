@@ -1,4 +1,5 @@
-// MPIJob in its versions before v2beta1: v1, which the training operator has, and v1alpha2.
+// MPIJob in its versions before v2beta1: v1, which the training operator has, v1alpha2, and
+// v1alpha1 (mpi_units.h).
 #pragma once
 
 #include <string_view>
