@@ -343,6 +343,21 @@ TEST(JobSetPlan, starts_in_order_anew_after_a_restart) {
   EXPECT_EQ(condition(plan, "StartupPolicyCompleted"), "False ");
 }
 
+TEST(JobSetPlan, says_of_no_other_condition_that_it_is_over) {
+  Scene ordered(R"({"startupPolicy": {"startupPolicyOrder": "InOrder"}})");
+  ordered.status(R"({"conditions": [{"type": "Mine", "status": "True", "reason": "X"}]})");
+  const control::Plan complete = ordered.job("a", 0, kReadyJob).plan();
+  EXPECT_EQ(condition(complete, "StartupPolicyCompleted"), "True InOrderStartupPolicyCompleted");
+  EXPECT_EQ(condition(complete, "Mine"), "True X");
+  const control::Plan suspended =
+      Scene(R"({"suspend": true})")
+          .status(R"({"conditions": [{"type": "StartupPolicyInProgress", "status": "True",
+              "reason": "X"}]})")
+          .plan();
+  EXPECT_EQ(condition(suspended, "Suspended"), "True SuspendedJobs");
+  EXPECT_EQ(condition(suspended, "StartupPolicyInProgress"), "True X");
+}
+
 TEST(JobSetPlan, makes_jobs_beside_those_that_go_unless_it_is_to_wait) {
   const auto with = [](std::string_view strategy) {
     Scene scene(fmt::format(R"({{"failurePolicy": {{"restartStrategy": "{}"}},
@@ -399,6 +414,24 @@ TEST(JobSetFailure, is_judged_by_rules_that_fit_in_every_respect) {
             "FailurePolicy_r");
   EXPECT_EQ(what(R"({"name": "r", "onJobFailureMessagePatterns": ["net"]})"),
             "DefaultFailurePolicy");
+}
+
+TEST(JobSetFailure, is_that_of_the_first_rule_that_fits_and_of_the_job_it_fits) {
+  const json::value set = must_parse(R"({"spec": {"failurePolicy": {"maxRestarts": 9, "rules": [
+      {"name": "b", "action": "RestartJobSet", "targetReplicatedJobs": ["b"]},
+      {"name": "any", "action": "FailJobSet"}]}}})");
+  const auto job = [](std::string_view part, std::string_view time) {
+    return fmt::format(R"({{"metadata": {{"name": "job-{0}", "labels":
+        {{"jobset.sigs.k8s.io/replicatedjob-name": "{0}"}}}}, "status": {{"conditions": [
+        {{"type": "Failed", "status": "True", "lastTransitionTime": "{1}"}}]}}}})",
+                       part, time);
+  };
+  const Failure failure = judge_failure(
+      set, failed_children({job("a", "2026-11-15T12:00:00Z"), job("b", "2026-11-15T13:00:00Z")}),
+      0);
+  EXPECT_EQ(failure.condition, "FailurePolicy_b");
+  EXPECT_EQ(failure.message,
+            "applying RestartJobSet failure policy action (first failed job: job-b)");
 }
 
 TEST(JobSetFailure, of_a_policy_that_is_no_map_is_the_sets) {
@@ -552,24 +585,6 @@ TEST(JobSetClaims, carry_what_their_template_says) {
                          .as_object();
   add_claims(set, pod);
   EXPECT_EQ(pod["volumes"].as_array().size(), 2U) << "what is there stays; b is not mounted";
-}
-
-TEST(JobSetClaims, have_names_of_253_characters_at_most) {
-  const auto causes = [](std::size_t length) {
-    json::value set = must_parse(R"({"metadata": {"name": "s"}, "spec": {"replicatedJobs": [
-        {"template": {"spec": {"template": {"spec": {"containers": [
-            {"volumeMounts": [{}]}]}}}}}]}})");
-    const json::string name(std::string(length, 'a'));
-    json::set(set, {"spec", "volumeClaimPolicies"},
-              json::array{{{"templates", {{{"metadata", {{"name", name}}}}}}}});
-    api::Causes out;
-    check_claims(set, out);
-    return std::ranges::count_if(out, [](const auto& cause) {
-      return cause.message.find("template name is too long") != std::string::npos;
-    });
-  };
-  EXPECT_EQ(causes(251), 0);
-  EXPECT_EQ(causes(252), 1);
 }
 
 TEST(JobSetFeature, has_a_status_and_two_schemas) {
