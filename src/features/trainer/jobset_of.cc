@@ -165,11 +165,8 @@ class Builder {
     const json::value* trainer = json::find(job_, {"spec", "trainer"});
     if (trainer == nullptr || !trainer->is_object()) return;
     if (const json::value* image = json::find(*trainer, {"image"})) node["image"] = *image;
-    if (const json::value* resources = json::find(*trainer, {"resourcesPerNode"})) {
-      json::value& own = node["resources"];
-      if (!own.is_object()) own.emplace_object();
-      merge(own, *resources);
-    }
+    const json::value* resources = json::find(*trainer, {"resourcesPerNode"});
+    if (resources != nullptr && resources->is_object()) merge(node["resources"], *resources);
     if (const json::array& env = json::get_array(*trainer, {"env"}); !env.empty()) {
       put_named(array_at(node, "env"), env);
     }

@@ -155,7 +155,7 @@ class TrainJobPlan {
 
   std::vector<Object> pods() const {
     std::vector<Object> out;
-    if (jobset_ == nullptr || observed_.seen.size() < 3) return out;
+    if (jobset_ == nullptr) return out;
     for (const Object& pod : observed_.seen[2]) {
       if (api::label(*pod, kSetUidLabel) == api::uid(*jobset_)) out.push_back(pod);
     }
@@ -163,7 +163,6 @@ class TrainJobPlan {
   }
 
   const json::value* owned_object(std::size_t list, std::string_view name) const {
-    if (list >= observed_.owned.size()) return nullptr;
     for (const Object& object : observed_.owned[list]) {
       if (api::name(*object) == name) return object.get();
     }
