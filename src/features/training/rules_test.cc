@@ -166,6 +166,36 @@ INSTANTIATE_TEST_SUITE_P(
              "Invalid value: \"string\": spec.runPolicy.suspend in body must be of type boolean"}));
 
 INSTANTIATE_TEST_SUITE_P(
+    OfTypesInTheRunPolicy, Rules,
+    ::testing::Values(
+        Rule{"a run policy is an object", "all", R"({"spec":{"runPolicy":"fast"}})",
+             "spec.runPolicy",
+             "Invalid value: \"string\": spec.runPolicy in body must be of type object"},
+        Rule{"a TTL is a number", "all",
+             R"({"spec":{"runPolicy":{"ttlSecondsAfterFinished":"1h"}}})",
+             "spec.runPolicy.ttlSecondsAfterFinished",
+             "Invalid value: \"string\": spec.runPolicy.ttlSecondsAfterFinished in body must be "
+             "of type integer"},
+        Rule{"a back-off limit is a number", "all",
+             R"({"spec":{"runPolicy":{"backoffLimit":"none"}}})", "spec.runPolicy.backoffLimit",
+             "Invalid value: \"string\": spec.runPolicy.backoffLimit in body must be of type "
+             "integer"},
+        Rule{"who manages is a name", "all", R"({"spec":{"runPolicy":{"managedBy":7}}})",
+             "spec.runPolicy.managedBy",
+             "Invalid value: \"integer\": spec.runPolicy.managedBy in body must be of type "
+             "string"},
+        Rule{"a queue is a name", "all",
+             R"({"spec":{"runPolicy":{"schedulingPolicy":{"queue":["a"]}}}})",
+             "spec.runPolicy.schedulingPolicy.queue",
+             "Invalid value: \"array\": spec.runPolicy.schedulingPolicy.queue in body must be of "
+             "type string"},
+        Rule{"the time to be scheduled in is not negative", "all",
+             R"({"spec":{"runPolicy":{"schedulingPolicy":{"scheduleTimeoutSeconds":-1}}}})",
+             "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
+             "Invalid value: -1: spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds in body "
+             "should be greater"}));
+
+INSTANTIATE_TEST_SUITE_P(
     OfRoles, Rules,
     ::testing::Values(
         Rule{"the roles are there", "all", R"({"spec":{"ROLES":null}})", "spec.ROLES",
@@ -192,6 +222,13 @@ INSTANTIATE_TEST_SUITE_P(
         Rule{"there are not too many replicas", "TFJob PyTorchJob JAXJob PaddleJob",
              R"({"spec":{"ROLES":{"Worker":{"replicas":10001}}}})", "spec.ROLES",
              "Invalid value: 10001: a job may have 10000 replicas in all"},
+        Rule{"replicas are a number", "all", R"({"spec":{"ROLES":{"Worker":{"replicas":"two"}}}})",
+             "spec.ROLES.Worker.replicas",
+             "Invalid value: \"string\": spec.ROLES.Worker.replicas in body must be of type "
+             "integer"},
+        Rule{"a role is an object", "all", R"({"spec":{"ROLES":{"Worker":2}}})",
+             "spec.ROLES.Worker",
+             "Invalid value: \"integer\": spec.ROLES.Worker in body must be of type object"},
         Rule{"a restart policy is one of four", "all",
              R"({"spec":{"ROLES":{"Worker":{"restartPolicy":"Sometimes"}}}})",
              "spec.ROLES.Worker.restartPolicy",
@@ -238,12 +275,12 @@ INSTANTIATE_TEST_SUITE_P(
         Rule{"workers are at least one", "PyTorchJob",
              R"({"spec":{"ROLES":{"Worker":{"replicas":0}}}})", "spec.ROLES[Worker].replicas",
              "Invalid value: 0: must be greater than or equal to 1"},
-        Rule{"an elastic job has workers", "PyTorchJob",
+        Rule{"an elastic job has workers", "PyTorchJob PaddleJob",
              R"({"spec":{"elasticPolicy":{},"ROLES":{"Worker":null,
                  "Master":{"replicas":1,"template":{"spec":{"containers":[
                  {"name":"NAME","image":"i"}]}}}}}})",
              "spec.ROLES[Worker]", "Required value: an elasticPolicy needs a Worker role"},
-        Rule{"its least is not more than its most", "PyTorchJob",
+        Rule{"its least is not more than its most", "PyTorchJob PaddleJob",
              R"({"spec":{"elasticPolicy":{"minReplicas":3,"maxReplicas":2}}})",
              "spec.elasticPolicy.minReplicas",
              "Invalid value: 3: must not be greater than maxReplicas, 2"},
@@ -255,6 +292,34 @@ INSTANTIATE_TEST_SUITE_P(
              R"({"spec":{"elasticPolicy":{"rdzvBackend":"zookeeper"}}})",
              "spec.elasticPolicy.rdzvBackend",
              "Unsupported value: \"zookeeper\": supported values: \"c10d\", \"etcd\", \"etcd-v2\""},
+        Rule{"the least number of workers is not negative", "PyTorchJob PaddleJob",
+             R"({"spec":{"elasticPolicy":{"minReplicas":-1}}})", "spec.elasticPolicy.minReplicas",
+             "Invalid value: -1: spec.elasticPolicy.minReplicas in body should be greater than or "
+             "equal to 0"},
+        Rule{"the greatest number of workers is not negative", "PyTorchJob PaddleJob",
+             R"({"spec":{"elasticPolicy":{"maxReplicas":-1}}})", "spec.elasticPolicy.maxReplicas",
+             "Invalid value: -1: spec.elasticPolicy.maxReplicas in body should be greater than or "
+             "equal to 0"},
+        Rule{"processes are said in words", "PyTorchJob", R"({"spec":{"nprocPerNode":2}})",
+             "spec.nprocPerNode",
+             "Invalid value: \"integer\": spec.nprocPerNode in body must be of type string"},
+        Rule{"workers are dynamic or not", "TFJob", R"({"spec":{"enableDynamicWorker":"yes"}})",
+             "spec.enableDynamicWorker",
+             "Invalid value: \"string\": spec.enableDynamicWorker in body must be of type "
+             "boolean"},
+        Rule{"slots are not negative", "MPIJob", R"({"spec":{"slotsPerWorker":-1}})",
+             "spec.slotsPerWorker",
+             "Invalid value: -1: spec.slotsPerWorker in body should be greater than or equal to "
+             "0"},
+        Rule{"an MPI is a known one", "MPIJob", R"({"spec":{"mpiImplementation":"LAM"}})",
+             "spec.mpiImplementation",
+             "Unsupported value: \"LAM\": supported values: \"OpenMPI\", \"Intel\", \"MPICH\""},
+        Rule{"a launcher is made at one of two times", "MPIJob",
+             R"({"spec":{"launcherCreationPolicy":"Later"}})", "spec.launcherCreationPolicy",
+             "Unsupported value: \"Later\": supported values: \"AtStartup\", "
+             "\"WaitForWorkersReady\""},
+        Rule{"an MPIJob has a launcher", "MPIJob", R"({"spec":{"ROLES":{"Launcher":null}}})",
+             "spec.ROLES[Launcher]", "Required value: must have Launcher replica spec"},
         Rule{"an XGBoostJob has a master", "XGBoostJob", R"({"spec":{"ROLES":{"Master":null}}})",
              "spec.ROLES[Master]",
              "Required value: the tracker that workers meet at runs in the master"}));

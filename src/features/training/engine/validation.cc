@@ -147,9 +147,23 @@ void check_single_master(const JobKind& kind, const json::value& object,
   }
 }
 
+void check_elastic(const JobKind& kind, const json::value& object, std::vector<Cause>& causes) {
+  const json::value* policy = json::find(object, {"spec", "elasticPolicy"});
+  if (policy == nullptr || !policy->is_object()) return;
+  if (!json::get_object(object, {"spec", kind.replicas_field}).contains("Worker")) {
+    causes.push_back(required(role_path(kind, "Worker"), "an elasticPolicy needs a Worker role"));
+  }
+  const auto least = json::get_int(*policy, {"minReplicas"});
+  const auto most = json::get_int(*policy, {"maxReplicas"});
+  if (least && most && *least > *most) {
+    causes.push_back(invalid("spec.elasticPolicy.minReplicas", *least,
+                             fmt::format("must not be greater than maxReplicas, {}", *most)));
+  }
+}
+
 std::vector<Cause> validate_job(const JobKind& kind, const json::value& object,
                                 const api::Admission& context) {
-  if (!context.subresource.empty()) return {};
+  if (context.subresource == "status") return {};
   std::vector<Cause> causes;
   const Job job = read_job(kind, object);
   check_name(job, causes);

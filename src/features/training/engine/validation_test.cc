@@ -218,6 +218,19 @@ TEST(Update, OfTheStatusIsNotJudged) {
   EXPECT_FALSE(update(tensorflow(), bad, bad).empty());
 }
 
+TEST(Update, ByTheScaleEndpointIsJudgedAsAnyOther) {
+  const json::value before = torchjob().role("Worker", 1).build();
+  for (const auto& [replicas, field] : {std::pair(0, "spec.pytorchReplicaSpecs[Worker].replicas"),
+                                        {10'001, "spec.pytorchReplicaSpecs"}}) {
+    const json::value after = torchjob().role("Worker", replicas).build();
+    const std::vector<Cause> causes = update(pytorch(), before, after, "scale");
+    ASSERT_EQ(causes.size(), 1u) << replicas;
+    EXPECT_EQ(causes[0].field, field);
+  }
+  const json::value good = torchjob().role("Worker", 7).build();
+  EXPECT_TRUE(update(pytorch(), before, good, "scale").empty());
+}
+
 TEST(Validation, SurvivesAnyShape) {
   for (const char* text : {R"({})", R"({"spec":[]})", R"({"spec":{"tfReplicaSpecs":{"Worker":3}}})",
                            R"({"metadata":{"name":7},"spec":{"tfReplicaSpecs":{"Worker":

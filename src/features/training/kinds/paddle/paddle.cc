@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "features/training/engine/validation.h"
 #include "features/training/engine/verdict.h"
 #include "features/training/kinds/paddle/paddle_schema.h"
 
@@ -42,6 +43,10 @@ Verdict judge(const Job& job, std::span<const RoleState> roles) {
   return judge_by(master_or_workers(job), roles);
 }
 
+void validate(const json::value& object, std::vector<Cause>& causes) {
+  check_elastic(paddle(), object, causes);
+}
+
 }  // namespace
 
 const JobKind& paddle() {
@@ -62,7 +67,8 @@ const JobKind& paddle() {
                              .spec_schema = schema::build<PaddleJobSpec>,
                              .environment = paddle_environment,
                              .is_master = is_master,
-                             .judge = judge};
+                             .judge = judge,
+                             .validate = validate};
   return kKind;
 }
 

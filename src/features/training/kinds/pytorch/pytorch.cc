@@ -1,7 +1,5 @@
 #include "features/training/kinds/pytorch/pytorch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "features/training/engine/validation.h"
@@ -16,7 +14,6 @@ namespace {
 
 using schema::forbidden;
 using schema::invalid;
-using schema::required;
 
 bool is_elastic(const Job& job) {
   const json::value* policy = json::find(job.spec(), {"elasticPolicy"});
@@ -37,21 +34,9 @@ Verdict judge(const Job& job, std::span<const RoleState> roles) {
   return verdict;
 }
 
-void validate_elastic(const json::value& object, const json::object& roles,
-                      std::vector<Cause>& causes) {
-  const json::value* policy = json::find(object, {"spec", "elasticPolicy"});
-  if (policy == nullptr || !policy->is_object()) return;
-  if (!roles.contains("Worker")) {
-    causes.push_back(
-        required(role_path(pytorch(), "Worker"), "an elasticPolicy needs a Worker role"));
-  }
-  const auto least = json::get_int(*policy, {"minReplicas"});
-  const auto most = json::get_int(*policy, {"maxReplicas"});
-  if (least && most && *least > *most) {
-    causes.push_back(invalid("spec.elasticPolicy.minReplicas", *least,
-                             fmt::format("must not be greater than maxReplicas, {}", *most)));
-  }
-  if (json::get_int(*policy, {"nProcPerNode"}) &&
+void validate_elastic(const json::value& object, std::vector<Cause>& causes) {
+  check_elastic(pytorch(), object, causes);
+  if (json::get_int(object, {"spec", "elasticPolicy", "nProcPerNode"}) &&
       json::find(object, {"spec", "nprocPerNode"}) != nullptr) {
     causes.push_back(forbidden("spec.elasticPolicy.nProcPerNode",
                                "must not be used together with spec.nprocPerNode"));
@@ -68,7 +53,7 @@ void validate(const json::value& object, std::vector<Cause>& causes) {
                                "must be greater than or equal to 1"));
     }
   }
-  validate_elastic(object, roles, causes);
+  validate_elastic(object, causes);
 }
 
 std::vector<std::string> warnings(const json::value& object) {
