@@ -26,6 +26,7 @@ struct EnvVar {
   std::string name = {};
   std::string value = {};
   std::string field = {};  // path of a field of the pod that gives the value: status.podIP
+  bool yields = false;     // to a variable of that name which the template has
 
   bool operator==(const EnvVar&) const = default;
 };
@@ -58,6 +59,10 @@ struct OldVersion {
   void (*to_kept)(json::value& object) = nullptr;
   void (*from_kept)(json::value& object) = nullptr;
   bool deprecated = true;  // writers are told to use the kept one
+  // The rules for objects written in this version, which are seen as they are kept. Null: those of
+  // the kept one.
+  std::vector<Cause> (*validate)(const json::value& object,
+                                 const api::Admission& context) = nullptr;
 };
 
 struct JobKind {
@@ -74,11 +79,12 @@ struct JobKind {
   std::optional<std::int64_t> backoff_limit = {};     // likewise
   std::string_view manager = {};          // a managedBy that means us, beside the shared one
   std::string_view unnumbered_role = {};  // has one replica, named after the role alone
-  std::string_view kept_role = {};      // no clean-up takes its ended pods: they hold the job's log
-  bool any_container = false;           // where none is named `container`, the first trains
-  bool replica_services = true;         // each replica has a service of its own
-  bool env_in_every_container = false;  // else only in `container`
-  bool roles_in_any_case = false;       // validation admits `worker` for Worker
+  std::string_view kept_role = {};  // no clean-up takes its ended pods: they hold the job's log
+  std::string_view evictable_role = {};  // one evicted pod of it ends the job, whatever else
+  bool any_container = false;            // where none is named `container`, the first trains
+  bool replica_services = true;          // each replica has a service of its own
+  bool env_in_every_container = false;   // else only in `container`
+  bool roles_in_any_case = false;        // validation admits `worker` for Worker
   bool scales = false;  // has a scale endpoint for its workers, and tells their selector
 
   std::vector<OldVersion> old_versions = {};

@@ -51,6 +51,11 @@ json::value render(const EnvVar& var) {
           {"valueFrom", {{"fieldRef", {{"apiVersion", "v1"}, {"fieldPath", var.field}}}}}};
 }
 
+bool has_variable(const json::array& env, std::string_view name) {
+  return std::ranges::any_of(
+      env, [&](const json::value& var) { return json::get_string(var, {"name"}) == name; });
+}
+
 void write_containers(const PodContext& context, const Role& role, std::int64_t index,
                       json::object& spec) {
   const JobKind& kind = *context.job->kind;
@@ -70,8 +75,11 @@ void write_containers(const PodContext& context, const Role& role, std::int64_t 
     const bool trains = is_named || (stands_in && kind.any_container);
     if (env.empty() || (!trains && !kind.env_in_every_container)) continue;
     json::array& list = array_at(container, "env");
+    const json::array given = list;
     list.reserve(list.size() + env.size());
-    for (const EnvVar& var : env) list.push_back(render(var));
+    for (const EnvVar& var : env) {
+      if (!var.yields || !has_variable(given, var.name)) list.push_back(render(var));
+    }
   }
 }
 

@@ -20,8 +20,12 @@ void add_open_mpi(const MpiSettings& settings, Env& env) {
 
 // `rsh`: told that it is ssh, the launcher would add ssh's own options.
 void add_intel(const MpiSettings& settings, Env& env) {
-  env.push_back({"I_MPI_HYDRA_BOOTSTRAP", "rsh"});
-  env.push_back({"I_MPI_HYDRA_BOOTSTRAP_EXEC", std::string(mpi::kRemoteShell)});
+  // v1 leaves these to whoever has set them; later ones have no other way than ours.
+  const bool yields = settings.as_v1;
+  env.push_back({.name = "I_MPI_HYDRA_BOOTSTRAP", .value = "rsh", .yields = yields});
+  env.push_back({.name = "I_MPI_HYDRA_BOOTSTRAP_EXEC",
+                 .value = std::string(mpi::kRemoteShell),
+                 .yields = yields});
   if (settings.as_v1) return;
   env.push_back({"I_MPI_HYDRA_HOST_FILE", std::string(mpi::kHostFile)});
   env.push_back({"I_MPI_PERHOST", std::to_string(settings.slots)});

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "features/training/engine/pod_template.h"
 #include "features/training/kinds/legacy/kept_fields.h"
 #include "features/training/testing/builders.h"
 
@@ -82,6 +83,35 @@ TEST(MpiEnvironment, OfV1IsForBothImplementationsItKnew) {
   EXPECT_EQ(environment(mpi(), root, "Launcher", 0).back(),
             "I_MPI_HYDRA_BOOTSTRAP_EXEC=/etc/mpi/kubexec.sh")
       << "a launcher with accelerators may use them";
+}
+
+// What the first container of the launcher gets for a name, in order.
+std::vector<std::string> given(const json::value& root, std::string_view name) {
+  const Job read = read_job(mpi(), root);
+  const json::value pod = render_pod(pod_context(read, 0), *read.role("Launcher"), 0, 0);
+  std::vector<std::string> out;
+  for (const json::value& var : json::get_array(pod.at_pointer("/spec/containers/0"), {"env"})) {
+    if (json::get_string(var, {"name"}) != name) continue;
+    out.emplace_back(json::get_string(var, {"value"}));
+  }
+  return out;
+}
+
+TEST(MpiEnvironment, OfV1LeavesIntelsRemoteShellToWhoHasSetIt) {
+  json::value root = job();
+  json::set(root.at_pointer("/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0"), {"env"},
+            testing::must_parse(R"([{"name":"I_MPI_HYDRA_BOOTSTRAP","value":"ssh"},
+                                    {"name":"OMPI_MCA_plm_rsh_agent","value":"mine"}])"));
+  json::make_object(root, {"metadata", "annotations"})[kOlderFields] = R"({"writtenAs":"v1"})";
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(given(root, "I_MPI_HYDRA_BOOTSTRAP"), Values{"ssh"});
+  EXPECT_EQ(given(root, "I_MPI_HYDRA_BOOTSTRAP_EXEC"), Values{"/etc/mpi/kubexec.sh"});
+  EXPECT_EQ(given(root, "OMPI_MCA_plm_rsh_agent"), (Values{"mine", "/etc/mpi/kubexec.sh"}))
+      << "the later one holds";
+  json::set(root, {"spec", "mpiImplementation"}, "Intel");
+  root.at("metadata").as_object().erase("annotations");
+  EXPECT_EQ(given(root, "I_MPI_HYDRA_BOOTSTRAP"), (Values{"ssh", "rsh"}))
+      << "in v2beta1 there is no other way to a worker";
 }
 
 }  // namespace
