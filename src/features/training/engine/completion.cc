@@ -6,6 +6,7 @@
 #include "features/training/engine/clean_pod_policy.h"
 #include "features/training/engine/conditions.h"
 #include "features/training/engine/job_kind.h"
+#include "features/training/engine/notes.h"
 #include "features/training/engine/plan.h"
 #include "features/training/engine/replica_statuses.h"
 #include "features/training/engine/retention.h"
@@ -89,11 +90,11 @@ void succeed(Draft& draft) {
   draft.note(false, "Succeeded", message);
 }
 
-void fail_job(Draft& draft, std::string message) {
+void fail_job(Draft& draft, JobFailure why) {
   draft.status["completionTime"] = rfc3339(draft.now);
-  set_condition(draft.status, {kFailed, true, condition_reason(draft.job, "Failed"), message},
+  set_condition(draft.status, {kFailed, true, condition_reason(draft.job, why.word), why.message},
                 draft.now);
-  draft.note(false, "Failed", std::move(message));
+  draft.note(why.warning, why.word, std::move(why.message));
 }
 
 void after_end(Draft& draft) {
@@ -105,6 +106,7 @@ void after_end(Draft& draft) {
   }
   const Retention retention = check_retention(draft.job.run.ttl, completion_time(draft), draft.now);
   draft.plan.delete_root = retention.delete_now;
+  if (retention.delete_now) draft.plan.notes.push_back(deletion_note(draft.job));
   if (retention.look_again_after) draft.look_again_after(*retention.look_again_after);
 }
 

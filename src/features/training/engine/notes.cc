@@ -25,6 +25,10 @@ control::Note exit_note(const Job& job, std::string_view pod, std::int64_t code)
           .message = fmt::format("Pod: {}.{} exited with code {}", job.ns, pod, code)};
 }
 
+control::Note deletion_note(const Job& job) {
+  return {.reason = "SuccessfulDeleteJob", .message = fmt::format("Deleted job: {}", job.name)};
+}
+
 void note_template_policies(const Job& job, std::vector<control::Note>& notes) {
   for (const Role& role : job.roles) {
     const json::value* policy = json::find(*role.pod_template, {"spec", "restartPolicy"});

@@ -18,6 +18,8 @@ void note_objects(std::string_view reason, std::string_view verb, std::string_vi
                   const std::vector<std::string>& names, std::vector<control::Note>& notes);
 
 control::Note exit_note(const Job& job, std::string_view pod, std::int64_t code);
+// The job itself goes: its time after the end is over.
+control::Note deletion_note(const Job& job);
 // A template that sets a restart policy of its own, which the role's replaces.
 void note_template_policies(const Job& job, std::vector<control::Note>& notes);
 

@@ -64,15 +64,33 @@ bool tolerates_failure(const Job& job, const Role& role) {
   return job.kind->tolerates_failure != nullptr && job.kind->tolerates_failure(job, role);
 }
 
-// The sentence that says why the job has failed; empty where it has not.
-std::string failure(const Draft& draft, const Findings& findings, const History& history,
-                    const Deadline& deadline) {
+// A node took away what the job cannot do without, and nothing brings it back.
+JobFailure eviction(const Job& job, const Findings& findings) {
+  std::int64_t evicted = 0;
+  std::int64_t all = 0;
+  for (const FailedPod& failed : findings.failures) {
+    const Role& role = job.roles[failed.role];
+    if (role.name != job.kind->evictable_role || !failed.final) continue;
+    if (json::get_string(*failed.pod, {"status", "reason"}) != "Evicted") continue;
+    ++evicted;
+    all = role.replicas;
+  }
+  if (evicted == 0) return {};
+  return {.message = fmt::format("{}/{} workers are evicted", evicted, all),
+          .word = "Evicted",
+          .warning = true};
+}
+
+// Why the job has failed, where it has.
+JobFailure failure(const Draft& draft, const Findings& findings, const History& history,
+                   const Deadline& deadline) {
   const Job& job = draft.job;
+  if (JobFailure evicted = eviction(job, findings); !evicted.message.empty()) return evicted;
   for (std::size_t r = 0; r < job.roles.size(); ++r) {
     const Role& role = job.roles[r];
     if (findings.final_failures[r] == 0 || tolerates_failure(job, role)) continue;
-    return fmt::format("{} has failed because {} {} replica(s) failed.", subject(job),
-                       findings.final_failures[r], role.name);
+    return {.message = fmt::format("{} has failed because {} {} replica(s) failed.", subject(job),
+                                   findings.final_failures[r], role.name)};
   }
   const auto replaced = static_cast<std::int64_t>(findings.failed.size() + findings.lost.size());
   const RestartCount restarts{
@@ -80,12 +98,13 @@ std::string failure(const Draft& draft, const Findings& findings, const History&
       .to_replace = job.run.restart_gang ? std::min<std::int64_t>(replaced, 1) : replaced,
       .in_place = findings.in_place_restarts};
   if (backoff_exceeded(job.run.backoff_limit, restarts)) {
-    return fmt::format("{} has failed because it has reached the specified backoff limit.",
-                       subject(job));
+    return {.message = fmt::format(
+                "{} has failed because it has reached the specified backoff limit.", subject(job))};
   }
   if (deadline.exceeded) {
-    return fmt::format("{} has failed because it was active longer than specified deadline.",
-                       subject(job));
+    return {.message =
+                fmt::format("{} has failed because it was active longer than specified deadline.",
+                            subject(job))};
   }
   return {};
 }
@@ -242,7 +261,7 @@ void run(const control::Observed& observed, Draft& draft) {
       draft.now);
   if (verdict.succeeded) {
     succeed(draft);
-  } else if (std::string why = failure(draft, findings, history, deadline); !why.empty()) {
+  } else if (JobFailure why = failure(draft, findings, history, deadline); !why.message.empty()) {
     fail_job(draft, std::move(why));
   } else {
     const bool restarting = !findings.failed.empty() || !findings.lost.empty();

@@ -281,9 +281,12 @@ TEST(Ttl, DeletesTheJobWhenItIsTime) {
   world.settle();
   EXPECT_FALSE(world.deleted);
   EXPECT_EQ(world.plan().requeue_after, seconds{5});
+  EXPECT_EQ(world.told("SuccessfulDeleteJob"), 0);
   world.now += seconds{5};
   world.settle();
   EXPECT_TRUE(world.deleted);
+  EXPECT_EQ(world.told("SuccessfulDeleteJob"), 1);
+  EXPECT_EQ(world.notes.back().message, "Deleted job: mnist");
 }
 
 TEST(Ttl, MendsALostCompletionTime) {

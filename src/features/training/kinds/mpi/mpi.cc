@@ -112,6 +112,7 @@ const JobKind& mpi() {
                              .manager = "kubeflow.org/mpi-operator",
                              .unnumbered_role = kLauncher,
                              .kept_role = kLauncher,
+                             .evictable_role = kWorker,
                              .any_container = true,
                              .replica_services = false,
                              .old_versions = old_mpijob_versions(),

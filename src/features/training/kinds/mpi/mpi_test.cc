@@ -239,6 +239,51 @@ TEST(AtStartup, MakesAllPodsAtOnce) {
   EXPECT_EQ(api::annotation(world.pods["mnist-worker-0"], kGangMinAnnotation), "3");
 }
 
+void evict(World& world, const std::string& pod) {
+  world.set_phase(pod, "Failed", 137);
+  json::set(world.pods[pod], {"status", "reason"}, "Evicted");
+}
+
+TEST(MpiJob, FailsWhenAWorkerIsEvictedWhateverItsVersion) {
+  for (const json::value& root : {job(), as_v1(job())}) {
+    World world(mpi(), root);
+    world.settle();
+    world.all_phases("Running");
+    world.settle();
+    evict(world, "mnist-worker-1");
+    world.settle();
+    ASSERT_TRUE(api::condition_true(world.root, "Failed")) << world.conditions();
+    const json::value failed(*api::condition(world.root, "Failed"));
+    EXPECT_EQ(json::get_string(failed, {"reason"}), "MPIJobEvicted");
+    EXPECT_EQ(json::get_string(failed, {"message"}), "1/2 workers are evicted");
+    EXPECT_EQ(world.told("MPIJobEvicted"), 1);
+    EXPECT_TRUE(json::find(world.root, {"status", "completionTime"}) != nullptr);
+    EXPECT_EQ(world.settle(), 0);
+  }
+}
+
+TEST(MpiJob, ReplacesAnEvictedWorkerWhereItsPolicySaysSo) {
+  World world(mpi(), mpijob().role("Launcher", 1).role("Worker", 2, "OnFailure").build());
+  world.settle();
+  world.all_phases("Running");
+  world.settle();
+  evict(world, "mnist-worker-1");
+  world.settle();
+  EXPECT_FALSE(api::condition_true(world.root, "Failed")) << world.conditions();
+  EXPECT_EQ(world.restarts(), 1);
+}
+
+TEST(MpiJob, WhoseLauncherIsEvictedHasAReplacement) {
+  World world(mpi(), job());
+  world.settle();
+  world.all_phases("Running");
+  world.settle();
+  evict(world, "mnist-launcher");
+  world.settle();
+  EXPECT_FALSE(api::condition_true(world.root, "Failed")) << world.conditions();
+  EXPECT_EQ(world.restarts(), 1);
+}
+
 TEST(MpiJob, IsRunHereUnderBothNamesOfItsOperators) {
   for (const char* manager : {"kubeflow.org/mpi-operator", "kubeflow.org/training-operator"}) {
     json::value root = job();
