@@ -29,14 +29,15 @@ TEST(Feature, ServesEveryKind) {
     EXPECT_EQ(kind.columns[2].priority, 1) << "only with -o wide: upstream has no such column";
     EXPECT_EQ(kind.set_defaults, nullptr) << "what is stored stays as it was written";
   }
-  EXPECT_EQ(keys,
-            (std::set<std::string>{"tfjobs.kubeflow.org/v1", "tfjobs.kubeflow.org/v1beta2",
-                                   "tfjobs.kubeflow.org/v1beta1", "tfjobs.kubeflow.org/v1alpha2",
-                                   "tfjobs.kubeflow.org/v1alpha1", "pytorchjobs.kubeflow.org/v1",
-                                   "pytorchjobs.kubeflow.org/v1alpha1",
-                                   "xgboostjobs.kubeflow.org/v1", "jaxjobs.kubeflow.org/v1",
-                                   "paddlejobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v2beta1",
-                                   "mpijobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v1alpha2"}));
+  EXPECT_EQ(keys, (std::set<std::string>{
+                      "tfjobs.kubeflow.org/v1", "tfjobs.kubeflow.org/v1beta2",
+                      "tfjobs.kubeflow.org/v1beta1", "tfjobs.kubeflow.org/v1alpha2",
+                      "tfjobs.kubeflow.org/v1alpha1", "pytorchjobs.kubeflow.org/v1",
+                      "pytorchjobs.kubeflow.org/v1beta2", "pytorchjobs.kubeflow.org/v1beta1",
+                      "pytorchjobs.kubeflow.org/v1alpha2", "pytorchjobs.kubeflow.org/v1alpha1",
+                      "xgboostjobs.kubeflow.org/v1", "jaxjobs.kubeflow.org/v1",
+                      "paddlejobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v2beta1",
+                      "mpijobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v1alpha2"}));
 }
 
 TEST(Feature, GivesEveryKindASchema) {

@@ -73,6 +73,7 @@ Served old_kind(const api::Kind& kept, const OldVersion& old) {
   kind.scale = {};
   kind.to_storage = old.to_kept;
   kind.from_storage = old.from_kept;
+  if (old.validate != nullptr) kind.validate = old.validate;
   if (old.deprecated) {
     kind.deprecation =
         fmt::format("{} {} is deprecated; use {} {}", kind.resource.api_version(),

@@ -5,26 +5,46 @@
 
 namespace skiff::training {
 
-// v1alpha2, v1beta1 and v1beta2 of TFJob: v1 with its run policy in the spec itself. The later ones
-// have more of it; all of them accept all of it.
-struct FlatTFJobSpec {
+// v1alpha2, v1beta1 and v1beta2 of TFJob and PyTorchJob: v1 with its run policy in the spec itself.
+// The later ones have more of it; all of them accept all of it.
+struct FlatPolicySpec {
   std::string clean_pods = {};
   std::optional<std::int32_t> ttl = {};
   std::optional<std::int64_t> active_deadline = {};
   std::optional<std::int32_t> backoff_limit = {};
+};
+
+struct FlatTFJobSpec {
+  FlatPolicySpec run = {};
+  std::map<std::string, ReplicaSpec> replicas = {};
+};
+
+struct FlatPyTorchJobSpec {
+  FlatPolicySpec run = {};
   std::map<std::string, ReplicaSpec> replicas = {};
 };
 
 template <class V>
-void describe(V& v, FlatTFJobSpec& x) {
-  v.field("cleanPodPolicy", x.clean_pods)
-      .one_of({"None", "Running", "All"})
-      .doc("Which pods are deleted when the job has ended. Running where absent.");
+void describe_flat(V& v, FlatPolicySpec& x, std::string_view clean_pods_doc) {
+  v.field("cleanPodPolicy", x.clean_pods).one_of({"None", "Running", "All"}).doc(clean_pods_doc);
   v.field("ttlSecondsAfterFinished", x.ttl).min(0).doc("How long the job is kept after its end.");
   v.field("activeDeadlineSeconds", x.active_deadline).min(0).doc("How long the job may run.");
   v.field("backoffLimit", x.backoff_limit)
       .min(0)
       .doc("How many replicas may be replaced before the job fails.");
+}
+
+template <class V>
+void describe(V& v, FlatPyTorchJobSpec& x) {
+  describe_flat(v, x.run, "Which pods are deleted when the job has ended. None where absent.");
+  v.field("pytorchReplicaSpecs", x.replicas)
+      .required()
+      .doc("The replicas by role: Master, Worker.");
+}
+
+template <class V>
+void describe(V& v, FlatTFJobSpec& x) {
+  describe_flat(v, x.run, "Which pods are deleted when the job has ended. Running where absent.");
   v.field("tfReplicaSpecs", x.replicas)
       .required()
       .doc("The replicas by role: Chief or Master, PS, Worker, Evaluator.");

@@ -1,7 +1,9 @@
 // Jobs of older versions: what they become in v1, and that nothing is lost either way.
 #include <gtest/gtest.h>
 
+#include "features/training/engine/defaults.h"
 #include "features/training/engine/validation.h"
+#include "features/training/kinds/kinds.h"
 #include "features/training/kinds/legacy/kept_fields.h"
 #include "features/training/kinds/pytorch/pytorch.h"
 #include "features/training/kinds/tensorflow/tensorflow.h"
@@ -267,6 +269,161 @@ TEST(FlatPolicy, CallsStatusesAsTheVersionDoes) {
   json::set(job, {"status", "replicaStatuses"}, json::object{{"Worker", json::object{}}});
   version(tensorflow(), "v1alpha2").from_kept(job);
   EXPECT_TRUE(json::get_object(job, {"status"}).contains("tfReplicaStatuses"));
+}
+
+const OldVersion& first_torchjob() { return version(pytorch(), "v1alpha1"); }
+
+json::value torch_list() {
+  return must_parse(
+      R"({"metadata":{"name":"a"},"spec":{"backend":"tcp","masterPort":"23456","replicaSpecs":[
+      {"replicas":1,"replicaType":"MASTER","template":)" +
+      pod("pytorch") + R"(},{"replicas":2,"replicaType":"WORKER","template":)" + pod("pytorch") +
+      "}]}}");
+}
+
+// What is said of a list, as its version says it.
+std::vector<std::string> said_of(const OldVersion& old, json::value job,
+                                 std::string_view subresource = {}) {
+  old.to_kept(job);
+  std::vector<std::string> out;
+  for (const Cause& cause : old.validate(job, {.subresource = subresource})) {
+    out.push_back(cause.field + ": " + cause.message);
+  }
+  return out;
+}
+
+struct ListRule {
+  const char* sentence;
+  const char* at;     // a pointer into the list of a good job
+  const char* value;  // what stands there then
+  const char* expected;
+};
+
+class RoleListRules : public ::testing::TestWithParam<ListRule> {};
+
+TEST_P(RoleListRules, NameTheFieldAsTheVersionSpellsIt) {
+  json::value job = role_list();
+  ASSERT_EQ(said_of(first_tfjob(), job), std::vector<std::string>{});
+  const std::string_view at = GetParam().at;
+  const std::size_t last = at.rfind('/');
+  job.at_pointer(at.substr(0, last)).as_object()[at.substr(last + 1)] =
+      must_parse(GetParam().value);
+  const std::vector<std::string> said = said_of(first_tfjob(), job);
+  ASSERT_EQ(said.size(), 1u) << GetParam().sentence;
+  EXPECT_TRUE(said[0].starts_with(GetParam().expected)) << GetParam().sentence << ": " << said[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RoleListRules,
+    ::testing::Values(
+        ListRule{"there is a role", "/spec/replicaSpecs", "[]",
+                 "spec.replicaSpecs: Required value: must hold at least one role"},
+        ListRule{"a type is known", "/spec/replicaSpecs/1/tfReplicaType", R"("HELPER")",
+                 "spec.replicaSpecs[1].tfReplicaType: Unsupported value: \"HELPER\""},
+        ListRule{"a type stands once", "/spec/replicaSpecs/2/tfReplicaType", R"("WORKER")",
+                 "spec.replicaSpecs[2].tfReplicaType: Duplicate value"},
+        ListRule{"there is one master", "/spec/replicaSpecs/0/replicas", "2",
+                 "spec.replicaSpecs[0].replicas: Invalid value: 2: must be 1"},
+        ListRule{"a role has a template", "/spec/replicaSpecs/2/template", "{}",
+                 "spec.replicaSpecs[2].template.spec.containers: Required value: must hold at "
+                 "least one container"},
+        ListRule{"a container has an image",
+                 "/spec/replicaSpecs/1/template/spec/containers/0/image", R"("")",
+                 "spec.replicaSpecs[1].template.spec.containers[0].image: Required value"},
+        ListRule{"one container trains", "/spec/replicaSpecs/1/template/spec/containers/0/name",
+                 R"("main")",
+                 "spec.replicaSpecs[1].template.spec.containers: Required value: must hold a "
+                 "container named tensorflow"},
+        ListRule{"who decides is there", "/spec/terminationPolicy",
+                 R"({"chief":{"replicaName":"BOSS","replicaIndex":0}})",
+                 "spec.terminationPolicy.chief.replicaName: Invalid value: \"BOSS\": must be the "
+                 "type of one of replicaSpecs"},
+        ListRule{"a name is a label", "/metadata/name", R"("A")",
+                 "metadata.name: Invalid value: \"A\""}));
+
+TEST(RoleListRules, LetPassWhoDecidesWhereThatRoleIsThere) {
+  for (const char* name : {"MASTER", "WORKER", "PS", "worker"}) {
+    json::value job = role_list();
+    json::set(job, {"spec", "terminationPolicy", "chief", "replicaName"}, name);
+    EXPECT_EQ(said_of(first_tfjob(), job), std::vector<std::string>{}) << name;
+  }
+}
+
+TEST(RoleListRules, OfPyTorchSayEachThingOnce) {
+  json::value job = torch_list();
+  EXPECT_EQ(said_of(first_torchjob(), job), std::vector<std::string>{}) << "text for a port, too";
+  job.at_pointer("/spec/replicaSpecs/0/replicas") = 2;
+  EXPECT_EQ(said_of(first_torchjob(), job),
+            (std::vector<std::string>{"spec.replicaSpecs[0].replicas: Invalid value: 2: must be "
+                                      "1"}));
+  job = torch_list();
+  json::set(job, {"spec", "terminationPolicy", "master", "replicaName"}, "CHIEF");
+  EXPECT_EQ(said_of(first_torchjob(), job),
+            (std::vector<std::string>{"spec.terminationPolicy.master.replicaName: Invalid value: "
+                                      "\"CHIEF\": must be the type of one of replicaSpecs"}));
+}
+
+TEST(RoleListRules, LeaveTheStatusToTheEngine) {
+  json::value job = role_list();
+  job.at_pointer("/spec/replicaSpecs/0/replicas") = 2;
+  EXPECT_EQ(said_of(first_tfjob(), job, "status"), std::vector<std::string>{});
+}
+
+TEST(RoleListRules, AreThoseOfTheServedVersion) {
+  int found = 0;
+  for (const Framework& framework : frameworks()) {
+    for (const Served& served : framework.versions) {
+      if (served.api.resource.version != "v1alpha1") continue;
+      ++found;
+      EXPECT_EQ(served.api.validate, version(*framework.job, "v1alpha1").validate);
+    }
+  }
+  EXPECT_EQ(found, 2) << "TFJob and PyTorchJob";
+}
+
+json::value flat_torch() {
+  return must_parse(R"({"metadata":{"name":"a"},"spec":{"cleanPodPolicy":"All",
+      "ttlSecondsAfterFinished":60,"activeDeadlineSeconds":9,"backoffLimit":2,
+      "pytorchReplicaSpecs":{"Master":{"replicas":1,"template":)" +
+                    pod("pytorch") + "}}}}");
+}
+
+TEST(FlatPolicy, OfPyTorchBecomesARunPolicyAndComesBack) {
+  for (const char* name : {"v1alpha2", "v1beta1", "v1beta2"}) {
+    json::value job = flat_torch();
+    version(pytorch(), name).to_kept(job);
+    EXPECT_EQ(job.at_pointer("/spec/runPolicy"),
+              must_parse(R"({"cleanPodPolicy":"All","ttlSecondsAfterFinished":60,
+                             "activeDeadlineSeconds":9,"backoffLimit":2})"))
+        << name;
+    EXPECT_TRUE(validate_job(pytorch(), job, {}).empty()) << name;
+    version(pytorch(), name).from_kept(job);
+    EXPECT_EQ(job, flat_torch()) << name;
+  }
+}
+
+TEST(FlatPolicy, OfPyTorchCleansUpNothingWhereNobodySays) {
+  json::value job = flat_torch();
+  job.at("spec").as_object().erase("cleanPodPolicy");
+  version(pytorch(), "v1beta1").to_kept(job);
+  EXPECT_EQ(read_job(pytorch(), job).run.clean_pods, CleanPodPolicy::kNone);
+  EXPECT_EQ(json::find(job, {"spec", "runPolicy", "cleanPodPolicy"}), nullptr);
+}
+
+TEST(FlatPolicy, OfPyTorchLosesNothingOfAJobOfToday) {
+  const json::value job = testing::torchjob()
+                              .role("Worker", 3)
+                              .run("suspend", true)
+                              .spec("nprocPerNode", "2")
+                              .spec("elasticPolicy", json::object{{"minReplicas", 1}})
+                              .status(must_parse(R"({"replicaStatuses":{"Worker":{"active":1}}})"))
+                              .build();
+  for (const char* name : {"v1alpha2", "v1beta1", "v1beta2"}) {
+    EXPECT_EQ(back_and_there(version(pytorch(), name), job), job) << name;
+  }
+  json::value shown = job;
+  version(pytorch(), "v1alpha2").from_kept(shown);
+  EXPECT_TRUE(json::get_object(shown, {"status"}).contains("pytorchReplicaStatuses"));
 }
 
 TEST(KeptFields, ThatCannotBeReadAreDropped) {

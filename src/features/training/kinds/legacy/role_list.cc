@@ -1,11 +1,16 @@
 #include "features/training/kinds/legacy/role_list.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "api/meta.h"
 #include "base/strings.h"
 #include "features/training/engine/conditions.h"
 #include "features/training/engine/defaults.h"
+#include "features/training/engine/validation.h"
 #include "features/training/kinds/legacy/kept_fields.h"
+#include "schema/causes.h"
 
 namespace skiff::training {
 namespace {
@@ -183,7 +188,52 @@ void erase_phase(json::value& object) {
   if (!roles.empty()) status["replicaStatuses"] = std::move(roles.at("roles"));
 }
 
+// Where a field of v1 stands in the first version. Roles have the order of their list.
+std::string path_in_list(const ListVersion& version, const json::object& roles, std::string path) {
+  const std::string map = schema::child("spec", version.kind().replicas_field);
+  if (!path.starts_with(map)) return path;
+  std::size_t index = 0;
+  for (const auto& [key, role] : roles) {
+    const std::string own = role_path(version.kind(), key);
+    const std::string entry = schema::child("spec.replicaSpecs", index++);
+    // About the role as such: what is wrong is its type.
+    if (path == own) return schema::child(entry, version.type_field);
+    if (path.starts_with(own + ".")) return entry + path.substr(own.size());
+  }
+  return "spec.replicaSpecs" + path.substr(map.size());
+}
+
+// Who decides must be there.
+void check_termination(const ListVersion& version, const json::value& object,
+                       const json::object& roles, std::vector<Cause>& causes) {
+  const Result<json::value> older = json::parse(api::annotation(object, kOlderFields));
+  if (!older) return;
+  const std::string_view name =
+      json::get_string(*older, {"terminationPolicy", version.termination, "replicaName"});
+  if (name.empty() || roles.contains(canonical_role(version.kind(), name))) return;
+  causes.push_back(
+      schema::invalid(fmt::format("spec.terminationPolicy.{}.replicaName", version.termination),
+                      json::string(name), "must be the type of one of replicaSpecs"));
+}
+
 }  // namespace
+
+std::vector<Cause> validate_role_list(const ListVersion& version, const json::value& object,
+                                      const api::Admission& context) {
+  std::vector<Cause> causes = validate_job(version.kind(), object, context);
+  if (context.subresource == "status") return causes;
+  const json::object& roles = json::get_object(object, {"spec", version.kind().replicas_field});
+  const auto said = [&](const std::string& field) {
+    return std::ranges::find(causes, field, &Cause::field) != causes.end();
+  };
+  // v1's own rule for some kinds, the first version's for all.
+  if (!said(role_path(version.kind(), "Master") + ".replicas")) {
+    check_single_master(version.kind(), object, causes);
+  }
+  for (Cause& cause : causes) cause.field = path_in_list(version, roles, std::move(cause.field));
+  check_termination(version, object, roles, causes);
+  return causes;
+}
 
 void from_role_list(const ListVersion& version, json::value& object) {
   json::object& spec = json::make_object(object, {"spec"});

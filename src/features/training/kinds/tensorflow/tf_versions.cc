@@ -29,6 +29,7 @@ constexpr ListVersion kAlpha1{.kind = tensorflow,
                               .type_field = "tfReplicaType",
                               .port_field = "tfPort",
                               .status_type_field = "tf_replica_type",
+                              .termination = "chief",
                               .fits = fits};
 
 template <const FlatVersion& kVersion>
@@ -48,7 +49,11 @@ std::vector<OldVersion> old_tfjob_versions() {
           {.version = "v1alpha1",
            .spec_schema = schema::build<TFJobList>,
            .to_kept = [](json::value& object) { from_role_list(kAlpha1, object); },
-           .from_kept = [](json::value& object) { to_role_list(kAlpha1, object); }}};
+           .from_kept = [](json::value& object) { to_role_list(kAlpha1, object); },
+           .validate =
+               [](const json::value& object, const api::Admission& context) {
+                 return validate_role_list(kAlpha1, object, context);
+               }}};
 }
 
 }  // namespace skiff::training
