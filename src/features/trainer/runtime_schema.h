@@ -102,7 +102,7 @@ void describe(V&, EmptyPolicy&) {}
 
 template <class V>
 void describe(V& v, MlPolicy& x) {
-  v.field("numNodes", x.nodes).doc("How many nodes train. 1 where absent.");
+  v.field("numNodes", x.nodes).min(0).doc("How many nodes train. 1 where absent.");
   v.field("torch", x.torch).doc("PyTorch: torchrun's variables PET_*.");
   v.field("mpi", x.mpi).doc("MPI: a host file and a launcher.");
   v.field("flux", x.flux).doc("Flux.");

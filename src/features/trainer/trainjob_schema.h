@@ -103,7 +103,9 @@ void describe(V& v, TrainerSpec& x) {
   v.field("command", x.command).items(0, 128).doc("The command of the nodes.");
   v.field("args", x.args).items(0, 128).doc("The arguments of the nodes.");
   v.field("env", x.env).items(0, 128).list_map({"name"}).doc("Variables of the nodes.");
-  v.field("numNodes", x.nodes).doc("How many nodes train; the runtime's number where absent.");
+  v.field("numNodes", x.nodes)
+      .min(0)
+      .doc("How many nodes train; the runtime's number where absent.");
   v.field("resourcesPerNode", x.resources)
       .definition("io.k8s.api.core.v1.ResourceRequirements")
       .doc("What each node asks for.");

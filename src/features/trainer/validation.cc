@@ -61,6 +61,16 @@ void check_sources(const json::value& job, api::Causes& out) {
   }
 }
 
+// A number, as 2.3 has it, or one of the words that 2.0 and 2.1 had.
+void check_processes(const json::value& job, api::Causes& out) {
+  const json::value* given = json::find(job, {"spec", "trainer", "numProcPerNode"});
+  if (given == nullptr || !given->is_string()) return;
+  const std::string_view text = json::view(given->get_string());
+  if (whole_number(text) || text == "auto" || text == "cpu" || text == "gpu") return;
+  out.push_back(
+      invalid("spec.trainer.numProcPerNode", *given, "must have an int value or auto, cpu, gpu"));
+}
+
 const json::array& patched_parts(const json::value& patch) {
   return json::get_array(patch, {"trainingRuntimeSpec", "template", "spec", "replicatedJobs"});
 }
@@ -473,6 +483,7 @@ std::vector<Cause> validate_trainjob(const json::value& trainjob, const api::Adm
   }
   check_managed_by(trainjob, out);
   check_sources(trainjob, out);
+  if (context.old == nullptr) check_processes(trainjob, out);
   check_patches(trainjob, out);
   check_overrides(trainjob, context.old, out);
   if (context.old != nullptr) check_changes(trainjob, *context.old, out);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <span>
 
 #include "api/builtin.h"
@@ -125,6 +126,45 @@ INSTANTIATE_TEST_SUITE_P(
                 {"spec", "trainer", "env"},
                 R"([{"value": "1"}])",
                 "spec.trainer.env[0].name: Required value"},
+        BadCase{"fewer_nodes_than_none",
+                {"spec", "trainer", "numNodes"},
+                "-1",
+                "spec.trainer.numNodes: Invalid value: -1: spec.trainer.numNodes in body should be "
+                "greater than or equal to 0"},
+        BadCase{"processes_as_a_word",
+                {"spec", "trainer", "numProcPerNode"},
+                R"("many")",
+                "spec.trainer.numProcPerNode: Invalid value: \"many\": must have an int value or "
+                "auto, cpu, gpu"},
+        BadCase{"dataset_uri",
+                {"spec", "initializer", "dataset", "storageUri"},
+                R"("://x")",
+                "spec.initializer.dataset.storageUri: Invalid value: \"://x\": storageUri may be "
+                "empty, or it must be a valid URI (scheme://...)"},
+        BadCase{"variable_twice",
+                {"spec", "trainer", "env"},
+                R"([{"name": "A"}, {"name": "A"}])",
+                "spec.trainer.env[1]: Duplicate value: {\"name\":\"A\"}"},
+        BadCase{"variable_of_an_initializer_twice",
+                {"spec", "initializer", "model", "env"},
+                R"([{"name": "A"}, {"name": "A"}])",
+                "spec.initializer.model.env[1]: Duplicate value: {\"name\":\"A\"}"},
+        BadCase{"patch_manager_twice",
+                {"spec", "runtimePatches"},
+                R"([{"manager": "a.b/c"}, {"manager": "a.b/c"}])",
+                "spec.runtimePatches[1]: Duplicate value: {\"manager\":\"a.b/c\"}"},
+        BadCase{"patch_without_manager",
+                {"spec", "runtimePatches"},
+                "[{}]",
+                "spec.runtimePatches[0].manager: Required value"},
+        BadCase{"suspend_as_text",
+                {"spec", "suspend"},
+                R"("yes")",
+                "spec.suspend: Invalid value: \"string\""},
+        BadCase{"group_of_runtime",
+                {"spec", "runtimeRef", "apiGroup"},
+                R"("kubeflow.org")",
+                "spec.runtimeRef: Invalid value: "},
         BadCase{"nodes_as_text",
                 {"spec", "trainer", "numNodes"},
                 R"("two")",
@@ -233,6 +273,115 @@ INSTANTIATE_TEST_SUITE_P(
                 "spec.podSpecOverrides[0].targetJobs: Required value"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// What may not be longer, or more, than so. At the bound it is good.
+struct Bound {
+  std::string_view name = {};
+  std::vector<std::string> path = {};
+  std::size_t most = 0;
+  std::function<json::value(std::size_t)> of = {};  // of that length or number
+  std::string_view complaint = {};
+};
+
+std::ostream& operator<<(std::ostream& out, const Bound& bound) { return out << bound.name; }
+
+json::value text_of(std::size_t length) { return json::string(std::string(length, 'a')); }
+json::value uri_of(std::size_t length) {
+  return json::string("hf://" + std::string(length - 5, 'a'));
+}
+json::value words_of(std::size_t n) { return json::array(n, json::value("a")); }
+json::value list_of(std::size_t n, std::string_view key, std::string_view before) {
+  json::array out;
+  for (std::size_t i = 0; i < n; ++i) {
+    out.push_back(json::object{{key, json::string(std::string(before) + std::to_string(i))}});
+  }
+  return out;
+}
+json::value variables_of(std::size_t n) { return list_of(n, "name", "V"); }
+json::value patches_of(std::size_t n) { return list_of(n, "manager", "a.b/c"); }
+
+struct BoundOfTrainJob : ::testing::TestWithParam<Bound> {};
+
+TEST_P(BoundOfTrainJob, is_kept) {
+  const Bound& bound = GetParam();
+  json::value object = trainjob();
+  put(object, bound.path, bound.of(bound.most));
+  EXPECT_EQ(Admitted().complaints(object), Strings{});
+  put(object, bound.path, bound.of(bound.most + 1));
+  expect(Admitted().complaints(object), bound.complaint);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BoundOfTrainJob,
+    ::testing::Values(
+        Bound{"name_of_runtime",
+              {"spec", "runtimeRef", "name"},
+              253,
+              text_of,
+              "spec.runtimeRef.name: Too long: may not be more than 253 bytes"},
+        Bound{"image",
+              {"spec", "trainer", "image"},
+              500,
+              text_of,
+              "spec.trainer.image: Too long: may not be more than 500 bytes"},
+        Bound{"command",
+              {"spec", "trainer", "command"},
+              128,
+              words_of,
+              "spec.trainer.command: Too many: 129: must have at most 128 items"},
+        Bound{"args",
+              {"spec", "trainer", "args"},
+              128,
+              words_of,
+              "spec.trainer.args: Too many: 129: must have at most 128 items"},
+        Bound{"env",
+              {"spec", "trainer", "env"},
+              128,
+              variables_of,
+              "spec.trainer.env: Too many: 129: must have at most 128 items"},
+        Bound{"env_of_dataset",
+              {"spec", "initializer", "dataset", "env"},
+              128,
+              variables_of,
+              "spec.initializer.dataset.env: Too many: 129: must have at most 128 items"},
+        Bound{"env_of_model",
+              {"spec", "initializer", "model", "env"},
+              128,
+              variables_of,
+              "spec.initializer.model.env: Too many: 129: must have at most 128 items"},
+        Bound{"uri",
+              {"spec", "initializer", "dataset", "storageUri"},
+              2048,
+              uri_of,
+              "spec.initializer.dataset.storageUri: Too long: may not be more than 2048 bytes"},
+        Bound{"patches",
+              {"spec", "runtimePatches"},
+              16,
+              patches_of,
+              "spec.runtimePatches: Too many: 17: must have at most 16 items"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(TrainerAdmission, knows_numbers_of_processes_in_every_form) {
+  for (const char* good : {"4", R"("4")", R"("auto")", R"("cpu")", R"("gpu")"}) {
+    json::value object = trainjob();
+    put(object, std::vector<std::string>{"spec", "trainer", "numProcPerNode"}, must_parse(good));
+    EXPECT_EQ(Admitted().complaints(object), Strings{}) << good;
+  }
+}
+
+TEST(TrainerAdmission, leaves_a_word_alone_that_was_stored_before_it_was_judged) {
+  const json::value before = trainjob(R"({"trainer": {"numProcPerNode": "many"},
+      "managedBy": "trainer.kubeflow.org/trainjob-controller"})");
+  json::value after = before;
+  json::set(after, {"metadata", "labels"}, must_parse(R"({"a": "b"})"));
+  EXPECT_EQ(Admitted().complaints(after, &before), Strings{});
+}
+
+TEST(TrainerAdmission, lets_an_empty_source_pass) {
+  EXPECT_EQ(Admitted().complaints(trainjob(R"({"initializer": {"model": {"storageUri": ""},
+      "dataset": {"storageUri": "s3://bucket/a"}}})")),
+            Strings{});
+}
+
 struct BadRuntime : ::testing::TestWithParam<BadCase> {};
 
 TEST_P(BadRuntime, is_refused_with_the_field_and_a_sentence) {
@@ -262,6 +411,29 @@ INSTANTIATE_TEST_SUITE_P(
                 {"spec", "mlPolicy"},
                 R"({"flux": {}})",
                 "spec.mlPolicy.flux: Forbidden: Skiff does not run Flux"},
+        BadCase{"mpi_of_another_make",
+                {"spec", "mlPolicy"},
+                R"({"mpi": {"mpiImplementation": "MPICH"}})",
+                "spec.mlPolicy.mpi.mpiImplementation: Unsupported value: \"MPICH\""},
+        BadCase{"fewer_nodes_than_none",
+                {"spec", "mlPolicy"},
+                R"({"numNodes": -1})",
+                "spec.mlPolicy.numNodes: Invalid value: -1"},
+        BadCase{"injection_into_no_job",
+                {"spec", "mlPolicy", "torch", "envInjection"},
+                R"({"targets": [{"containerNames": ["side"]}]})",
+                "spec.mlPolicy.torch.envInjection.targets[0].jobName: Required value"},
+        BadCase{"injection_into_a_job_twice",
+                {"spec", "mlPolicy", "torch", "envInjection"},
+                R"({"targets": [{"jobName": "node", "containerNames": ["side"]},
+                                {"jobName": "node", "containerNames": ["side"]}]})",
+                "spec.mlPolicy.torch.envInjection.targets[1]: Duplicate value"},
+        BadCase{"injection_into_nine",
+                {"spec", "mlPolicy", "torch", "envInjection"},
+                R"({"targets": [{"jobName": "node",
+                    "containerNames": ["a", "b", "c", "d", "e", "f", "g", "h", "i"]}]})",
+                "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Too many: 9: must "
+                "have at most 8 items"},
         BadCase{"injection_into_node",
                 {"spec", "mlPolicy", "torch", "envInjection"},
                 R"({"targets": [{"jobName": "node", "containerNames": ["node"]}]})",
@@ -467,6 +639,24 @@ INSTANTIATE_TEST_SUITE_P(
                "DMLC_TASK_ID"}]}})",
                R"({"xgboost": {}})",
                "spec.trainer.env[1]: Forbidden: DMLC_TASK_ID is reserved for the XGBoost runtime"},
+        Misfit{"every_torch_variable", R"({"trainer": {"env": [{"name": "PET_NPROC_PER_NODE"},
+               {"name": "PET_MASTER_PORT"}, {"name": "PET_NODE_RANK"},
+               {"name": "PET_MASTER_ADDR"}]}})",
+               kTorch,
+               "invalid envs configured: [PET_MASTER_ADDR PET_MASTER_PORT PET_NODE_RANK "
+               "PET_NPROC_PER_NODE]"},
+        Misfit{"xgboost_tracker", R"({"trainer": {"env": [{"name": "DMLC_TRACKER_URI"}]}})",
+               R"({"xgboost": {}})",
+               "spec.trainer.env[0]: Forbidden: DMLC_TRACKER_URI is reserved for the XGBoost "
+               "runtime"},
+        Misfit{"no_model_initializer", R"({"initializer": {"model": {}}})", kTorch,
+               "must have model-initializer job when trainJob is configured with input "
+               "modelConfig"},
+        Misfit{"patch_of_no_init_container", R"({"runtimePatches": [{"manager": "a.b/c",
+               "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node",
+               "template": {"spec": {"template": {"spec": {"initContainers": [
+                 {"name": "ghost"}]}}}}}]}}}}]})",
+               kTorch, "must not have initContainer that doesn't exist in the runtime job node"},
         Misfit{"no_initializer", R"({"initializer": {"dataset": {}}})", kTorch,
                "must have dataset-initializer job when trainJob is configured with input "
                "datasetConfig"},
@@ -492,6 +682,36 @@ INSTANTIATE_TEST_SUITE_P(
                "envInjection target podSet \"node\" container \"ghost\" not found in runtime "
                "template"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST(FittingJob, may_use_variables_of_other_frameworks) {
+  const json::value job = trainjob(R"({"trainer": {"env": [{"name": "PET_NNODES"},
+      {"name": "DMLC_TASK_ID"}, {"name": "OMPI_MCA_orte_default_hostfile"}]}})");
+  EXPECT_EQ(check_against(job, runtime(R"({"jax": {}})")), std::vector<Cause>{});
+  EXPECT_EQ(check_against(job, runtime(R"({"numNodes": 1})")), std::vector<Cause>{}) << "PlainML";
+}
+
+TEST(FittingJob, may_patch_variables_of_a_side_container) {
+  const json::value job = patched_with(
+      "[" + pod_patch("a.b/c", R"({"containers": [{"name": "side", "env": [{"name": "A"}]}]})") +
+      "]");
+  EXPECT_EQ(check_against(job, runtime(kTorch)), std::vector<Cause>{});
+}
+
+TEST(RuntimeWithAnInitializer, has_one_replica_and_a_container_of_its_name) {
+  const auto said = [](std::vector<std::string> more, std::string_view value) {
+    json::value object = testing::runtime_with_initializer();
+    put(object, in_part(std::move(more)), must_parse(value));
+    const Strings all = Admitted().complaints(object);
+    return all.size() == 1 ? all[0] : std::to_string(all.size());
+  };
+  EXPECT_EQ(said({"replicas"}, "3"),
+            "spec.template.spec.replicatedJobs[0].replicas: Invalid value: 3: always must be 1");
+  EXPECT_TRUE(
+      said({"template", "spec", "template", "spec", "containers", "0", "name"}, R"("fetch")")
+          .ends_with("must contain the required container for the ancestor: "
+                     "dataset-initializer"));
+  EXPECT_EQ(said({"template", "metadata", "labels"}, "{}"), "0") << "then it is no initializer";
+}
 
 TEST(MisfitInitializer, needs_a_container_with_the_volume) {
   json::value from = testing::runtime_with_initializer();
