@@ -28,6 +28,15 @@ std::int64_t at(const Amounts& amounts, std::size_t resource) {
   return resource < amounts.size() ? amounts[resource] : 0;
 }
 
+// How to call a gang ("namespace/name") to its user. Those of training jobs have the job's uid for
+// a name, which tells nobody anything.
+std::string called(std::string_view gang) {
+  const std::string_view name = gang.substr(gang.find('/') + 1);
+  const bool uid =
+      name.size() == 36 && name[8] == '-' && name[13] == '-' && name[18] == '-' && name[23] == '-';
+  return uid ? "its gang" : fmt::format("gang \"{}\"", name);
+}
+
 // The first resource a pod asks for that the slot lacks.
 std::optional<std::size_t> lacking(const Pod& pod, const Amounts& amounts) {
   for (const auto& [resource, milli] : pod.requests) {
@@ -188,10 +197,10 @@ class Round {
     const auto there = snapshot_.placed.find(first.gang);
     const std::size_t placed = there == snapshot_.placed.end() ? 0 : there->second.size();
     const std::size_t needed = wanted > placed ? wanted - placed : 0;
-    const std::string name = first.gang.substr(first.gang.find('/') + 1);
+    const std::string name = called(first.gang);
     if (unit.pods.size() < needed) {
-      const std::string why = fmt::format("gang \"{}\" starts {} pods together and {} exist so far",
-                                          name, wanted, placed + unit.pods.size());
+      const std::string why = fmt::format("{} starts {} pods together and {} exist so far", name,
+                                          wanted, placed + unit.pods.size());
       for (const PodPtr& pod : unit.pods) {
         decisions_.waiting.push_back({.pod = pod, .message = why, .incomplete = true});
       }
@@ -222,7 +231,7 @@ class Round {
       std::string why = left.front().message;
       // One that comes to a gang that is whole waits for itself alone.
       if (needed > 0) {
-        why = fmt::format("gang \"{}\" needs room for {} pods at once and {} fit: {}", name, needed,
+        why = fmt::format("{} needs room for {} pods at once and {} fit: {}", name, needed,
                           tried.size(), why);
       }
       drop(tried, held, unit, why);

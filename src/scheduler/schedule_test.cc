@@ -276,6 +276,17 @@ TEST_F(ScheduleTest, a_gang_waits_for_its_missing_members) {
   EXPECT_EQ(placed(), "a-0>n1 a-1>n1 ");
 }
 
+TEST_F(ScheduleTest, a_gang_that_is_named_after_a_uid_goes_without_its_name) {
+  add_node(node("n1", {{"cpu", "1"}}));
+  const std::string uid = "38ea9c94-4a29-4fad-aeb4-60a9378a77a9";
+  add_pod(gang_pod("a-0", uid, 2, {{"cpu", "1"}}));
+  EXPECT_EQ(why("a-0"), "its gang starts 2 pods together and 1 exist so far");
+  add_pod(gang_pod("a-1", uid, 2, {{"cpu", "1"}}));
+  EXPECT_EQ(why("a-0"),
+            "its gang needs room for 2 pods at once and 1 fit: 0/1 nodes are available: 1 "
+            "Insufficient cpu (asks 1, free 0 of 1)");
+}
+
 TEST_F(ScheduleTest, a_member_that_comes_back_joins_the_ones_that_run) {
   add_node(node("n1", {{"cpu", "9"}}));
   json::value running = gang_pod("a-0", "a", 2, {});
