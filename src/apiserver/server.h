@@ -52,6 +52,8 @@ struct ServerOptions {
   PodStreams* pod_streams = nullptr;
   UsageSource usage = {};  // absent: nobody measures
   std::vector<ExtraRoute> routes = {};
+  // What others count, as Prometheus reads it; absent: nothing.
+  std::function<std::string()> metrics = {};
   int api_port = 7443;  // what Service default/kubernetes points to
 };
 
@@ -81,6 +83,7 @@ class Server {
   // Before handle() is first called.
   void set_pod_streams(PodStreams* streams) { options_.pod_streams = streams; }
   void set_usage(UsageSource usage) { options_.usage = std::move(usage); }
+  void set_metrics(std::function<std::string()> text) { options_.metrics = std::move(text); }
   void add_route(ExtraRoute route) { options_.routes.push_back(std::move(route)); }
 
   std::shared_ptr<const KindTable> kinds() const;

@@ -394,6 +394,14 @@ TEST(Metrics, CountWhateverMethodsClientsInvent) {
   EXPECT_NE(world.last.body.find(R"({verb="get",code="200"} 1)"), std::string::npos);
 }
 
+TEST(Metrics, ShowWhatOthersCount) {
+  World world;
+  world.server->set_metrics([] { return std::string("jobs_total 7\n"); });
+  world.call("GET", "/metrics");
+  EXPECT_TRUE(world.last.body.ends_with("\njobs_total 7\n")) << world.last.body;
+  EXPECT_NE(world.last.body.find("skiff_store_objects"), std::string::npos) << "and our own";
+}
+
 TEST(Bootstrap, FollowsAnotherPort) {
   World world;
   const auto port = [&] {

@@ -105,6 +105,7 @@ http::Response Server::metrics() const {
   add("skiff_store_commits_total", "counter", "Transactions written.", stats.commits);
   add("skiff_store_syncs_total", "counter", "Times the disk was made to sync.", stats.syncs);
   add("skiff_store_waiting", "gauge", "Mutations not yet on disk.", stats.waiting);
+  if (options_.metrics) out += options_.metrics();
   http::Response response = text_response(200, std::move(out));
   response.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
   return response;

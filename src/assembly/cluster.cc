@@ -104,7 +104,10 @@ void Cluster::start_control() {
   control_ = std::make_unique<control::Runtime>(
       *client_, clock_,
       control::RuntimeOptions{.wake = [this] { loop_.wake(); }, .log = log_line, .rest = kRest});
-  for (const control::Controller& controller : features_.controllers) control_->add(controller);
+  for (const control::Controller& controller : features_.controllers) {
+    control_->add(metrics_.metered(controller));
+  }
+  control_->add(metrics_.counter());
   loop_.start([this, more = false]() mutable {
     if (!more) std::this_thread::sleep_for(kGather);
     const Duration wait = control_->pump();
@@ -113,13 +116,18 @@ void Cluster::start_control() {
   });
 }
 
-// Health only, for whoever watches over us; `skiff down` sends a signal.
+// Health and metrics, for whoever watches over us; `skiff down` sends a signal.
 Result<void> Cluster::listen() {
   SKIFF_ASSIGN(const Address http, parse_address("--http", options_.http));
-  const auto handle = [](const http::Request& request) {
+  const auto handle = [this](const http::Request& request) {
     const auto url = http::parse_url(request.target);
     const std::string path = url ? url->path : "";
     if (path == "/healthz" || path == "/livez" || path == "/readyz") return text(200, "ok");
+    if (path == "/metrics") {
+      http::Response response = text(200, metrics_.text());
+      response.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
+      return response;
+    }
     return text(404, "this Skiff runs controllers only; the API is the cluster's\n");
   };
   SKIFF_ASSIGN(http_, net::Server::start({.listeners = {{.address = http.host, .port = http.port}},

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "assembly/controller_metrics.h"
 #include "assembly/data_folder.h"
 #include "assembly/features.h"
 #include "assembly/loop.h"
@@ -39,6 +40,7 @@ class Cluster {
   const env::posix::Clock clock_ = {};
   schema::Registry registry_;
   Features features_;
+  ControllerMetrics metrics_{clock_};
   Loop loop_;
   std::unique_ptr<client::RemoteClient> client_;
   std::unique_ptr<control::Runtime> control_;

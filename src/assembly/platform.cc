@@ -202,6 +202,7 @@ void Platform::make_server(AskToStop ask_to_stop) {
           .api_port = api_port});
   page_client_ = std::make_unique<client::LocalClient>(
       *server_, [this](auto fn) { loop_.post(std::move(fn)); });
+  if (!options_.api_only) server_->set_metrics([this] { return metrics_.text(); });
   server_->add_route({.method = "GET", .prefix = "/", .handler = [this](const http::Request&) {
                         return webui::status_page(*page_client_, features_.job_kinds, kVersion,
                                                   clock_.now());
@@ -251,11 +252,14 @@ void Platform::start_control() {
           .wake = [this] { loop_.wake(); }, .log = log_line, .elsewhere = aside(planner_, loop_)});
   if (!options_.api_only) {
     for (const auto* controllers : {&features_.controllers, &features_.embedded_controllers}) {
-      for (const control::Controller& controller : *controllers) control_->add(controller);
+      for (const control::Controller& controller : *controllers) {
+        control_->add(metrics_.metered(controller));
+      }
     }
     control_->add(storage::make({.folder = volumes_folder()}));
     control_->add(nodes::make());
     control_->add(scheduler::make_scheduler());
+    control_->add(metrics_.counter());
     // What a user changed stays as it is.
     std::vector<client::Write> objects = features_.objects;
     objects.push_back(storage::default_class());

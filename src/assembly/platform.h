@@ -10,6 +10,7 @@
 
 #include "apiserver/server.h"
 #include "assembly/backup.h"
+#include "assembly/controller_metrics.h"
 #include "assembly/credentials.h"
 #include "assembly/data_folder.h"
 #include "assembly/features.h"
@@ -78,6 +79,7 @@ class Platform {
   std::string restore_refused_ = {};
   schema::Registry registry_;
   Features features_;
+  ControllerMetrics metrics_{clock_};
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<apiserver::Server> server_;
   Loop loop_;
