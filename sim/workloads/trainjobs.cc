@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "features/jobsets/feature.h"
 #include "features/trainer/feature.h"
+#include "features/trainer/mpi.h"
 #include "features/trainer/trainjob.h"
 #include "features/workloads/job.h"
 #include "features/workloads/job_policies.h"
@@ -14,7 +15,9 @@ namespace skiff::sim {
 namespace {
 
 constexpr std::uint64_t kJobs = 5;
-constexpr std::int64_t kRuntimes = 4;
+constexpr std::int64_t kTorchRuntimes = 4;
+constexpr std::int64_t kMpiRuntimes = 3;
+constexpr std::int64_t kRuntimes = kTorchRuntimes + kMpiRuntimes;
 // People are asked once more after the faults: who suspends only before this resumes in time.
 constexpr Duration kSuspendsUntil = std::chrono::seconds(50);
 
@@ -25,7 +28,8 @@ std::int64_t between(Random& random, std::int64_t least, std::int64_t most) {
 
 json::object part(std::string_view name, std::string_view step, std::int64_t backoff_limit) {
   const json::object labels{{trainer::kStepLabel, json::string(step)}};
-  const json::string container(step == trainer::kTrainerStep ? trainer::kNode : name);
+  const bool trains = step == trainer::kTrainerStep || name == trainer::kNode;
+  const json::string container(trains ? trainer::kNode : name);
   const json::object main{{"name", container},
                           {"image", "work"},
                           {"resources", {{"requests", {{"cpu", "1"}}}}},
@@ -68,7 +72,7 @@ class TrainJobs : public Workload {
     if (made_ < kJobs && random.chance(70)) return create(client, random);
     if (made_ == 0) return;
     const bool may_suspend = now - *began_ < kSuspendsUntil;
-    switch (random.below(4)) {
+    switch (random.below(6)) {
       case 0:
         if (may_suspend) patch(client, random.below(made_), true);
         break;
@@ -78,15 +82,24 @@ class TrainJobs : public Workload {
       case 2:
         remove_one(client, workloads::job_resource(), random);
         break;
-      default:
+      case 3:
         if (may_suspend) remove_one(client, trainer::jobset_resource(), random);
+        break;
+      case 4:
+        spoil_map(client, random.below(made_));
+        break;
+      default:
+        remove_companion(client, random);
         break;
     }
   }
 
-  PodScript script(const json::value&, unsigned, bool calm, Random& random) override {
+  PodScript script(const json::value& pod, unsigned, bool calm, Random& random) override {
     PodScript out{.start_after = std::chrono::milliseconds(10 + random.below(3'000)),
                   .run_for = std::chrono::milliseconds(100 + random.below(40'000))};
+    // It waits for what the launcher starts in it, and goes with it.
+    const bool waits = api::annotation(pod, trainer::kHostAnnotation) == trainer::kNode;
+    if (waits && (calm || random.chance(80))) out.run_for = std::chrono::hours(1);
     if (calm) return out;
     const std::uint64_t fate = random.below(8);
     if (fate == 0) out.exit_code = 1;
@@ -106,38 +119,72 @@ class TrainJobs : public Workload {
   }
 
  private:
-  // Runtime 0 fails with its first pod, the others try again; the last two fetch data first, and
-  // with the last one a Job trains and another one evaluates, both together.
   void make_runtimes(client::Client& client, Random& random) {
     if (runtimes_) return;
     runtimes_ = true;
-    for (std::int64_t i = 0; i < kRuntimes; ++i) {
-      json::object node = part("node", trainer::kTrainerStep, i);
-      json::array parts;
-      if (i >= kRuntimes - 2) {
-        parts.push_back(part(trainer::kDatasetInitializer, trainer::kDatasetInitializer, 3));
-        node["dependsOn"] = json::array{json::object{
-            {"name", json::string(trainer::kDatasetInitializer)}, {"status", "Complete"}}};
-      }
-      json::object group;
-      if (i == kRuntimes - 1) {
-        group["coscheduling"] = json::object{};
-        parts.push_back(part("evaluate", "", 2));
-      }
-      parts.push_back(std::move(node));
-      json::object spec{{"replicatedJobs", std::move(parts)}};
-      if (i > 0) spec["failurePolicy"] = {{"maxRestarts", i}};
-      if (random.chance(30)) spec["ttlSecondsAfterFinished"] = between(random, 0, 300);
-      (void)client.write(
-          {.resource = trainer::cluster_runtime_resource(),
-           .body = json::object{{"apiVersion", "trainer.kubeflow.org/v1alpha1"},
-                                {"kind", "ClusterTrainingRuntime"},
-                                {"metadata", {{"name", fmt::format("runtime{}", i)}}},
-                                {"spec",
-                                 {{"mlPolicy", {{"numNodes", 2}, {"torch", json::object{}}}},
-                                  {"podGroupPolicy", std::move(group)},
-                                  {"template", {{"spec", std::move(spec)}}}}}}});
+    for (std::int64_t i = 0; i < kTorchRuntimes; ++i) make_torch_runtime(client, i, random);
+    for (std::int64_t i = 0; i < kMpiRuntimes; ++i) make_mpi_runtime(client, i, random);
+  }
+
+  // Runtime 0 fails with its first pod, the others try again; the last two fetch data first, and
+  // with the last one a Job trains and another one evaluates, both together.
+  static void make_torch_runtime(client::Client& client, std::int64_t i, Random& random) {
+    json::object node = part("node", trainer::kTrainerStep, i);
+    json::array parts;
+    if (i >= kTorchRuntimes - 2) {
+      parts.push_back(part(trainer::kDatasetInitializer, trainer::kDatasetInitializer, 3));
+      node["dependsOn"] = json::array{json::object{
+          {"name", json::string(trainer::kDatasetInitializer)}, {"status", "Complete"}}};
     }
+    json::object group;
+    if (i == kTorchRuntimes - 1) {
+      group["coscheduling"] = json::object{};
+      parts.push_back(part("evaluate", "", 2));
+    }
+    parts.push_back(std::move(node));
+    json::object spec{{"replicatedJobs", std::move(parts)}};
+    if (i > 0) spec["failurePolicy"] = {{"maxRestarts", i}};
+    make_runtime(client, i, {{"numNodes", 2}, {"torch", json::object{}}}, std::move(group),
+                 std::move(spec), random);
+  }
+
+  // The first fails with its launcher, or with the first node that does; with the last one data is
+  // fetched first. Whether the launcher trains, too, is the seed's to say.
+  static void make_mpi_runtime(client::Client& client, std::int64_t i, Random& random) {
+    json::object node = part(trainer::kNode, "", i);
+    json::object launcher = part(trainer::kLauncher, trainer::kTrainerStep, i);
+    launcher["dependsOn"] =
+        json::array{json::object{{"name", json::string(trainer::kNode)}, {"status", "Ready"}}};
+    json::array parts;
+    if (i == kMpiRuntimes - 1) {
+      parts.push_back(part(trainer::kDatasetInitializer, trainer::kDatasetInitializer, 3));
+      node["dependsOn"] = json::array{json::object{
+          {"name", json::string(trainer::kDatasetInitializer)}, {"status", "Complete"}}};
+    }
+    parts.push_back(std::move(node));
+    parts.push_back(std::move(launcher));
+    json::object spec{{"replicatedJobs", std::move(parts)},
+                      {"successPolicy",
+                       {{"operator", "All"},
+                        {"targetReplicatedJobs", json::array{json::string(trainer::kLauncher)}}}}};
+    if (i > 0) spec["failurePolicy"] = {{"maxRestarts", i}};
+    make_runtime(client, kTorchRuntimes + i,
+                 {{"numNodes", 2}, {"mpi", {{"runLauncherAsNode", random.chance(50)}}}}, {},
+                 std::move(spec), random);
+  }
+
+  static void make_runtime(client::Client& client, std::int64_t number, json::object policy,
+                           json::object group, json::object jobset, Random& random) {
+    if (random.chance(30)) jobset["ttlSecondsAfterFinished"] = between(random, 0, 300);
+    (void)client.write(
+        {.resource = trainer::cluster_runtime_resource(),
+         .body = json::object{{"apiVersion", "trainer.kubeflow.org/v1alpha1"},
+                              {"kind", "ClusterTrainingRuntime"},
+                              {"metadata", {{"name", fmt::format("runtime{}", number)}}},
+                              {"spec",
+                               {{"mlPolicy", std::move(policy)},
+                                {"podGroupPolicy", std::move(group)},
+                                {"template", {{"spec", std::move(jobset)}}}}}}});
   }
 
   void create(client::Client& client, Random& random) {
@@ -161,6 +208,21 @@ class TrainJobs : public Workload {
                         .ns = "default",
                         .name = fmt::format("job{}", job),
                         .body = json::object{{"spec", {{"suspend", suspend}}}}});
+  }
+
+  // Files, the account or the rights of a launcher, or the runtime as a job has kept it.
+  void remove_companion(client::Client& client, Random& random) {
+    std::vector<api::Resource> kinds = trainer::mpi_kinds();
+    kinds.push_back(trainer::config_map_resource());
+    remove_one(client, kinds[random.below(kinds.size())], random);
+  }
+
+  void spoil_map(client::Client& client, std::uint64_t job) {
+    (void)client.write({.verb = client::Verb::kMergePatch,
+                        .resource = trainer::config_map_resource(),
+                        .ns = "default",
+                        .name = fmt::format("job{}-mpi-hostfile", job),
+                        .body = json::object{{"data", {{"pods", "nonsense"}, {"hostfile", ""}}}}});
   }
 
   void remove_one(client::Client& client, const api::Resource& resource, Random& random) {
