@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "api/builtin.h"
@@ -22,6 +23,7 @@
 #include "features/storage/feature.h"
 #include "node/loopback/table.h"
 #include "node/net/addresses.h"
+#include "node/net/pod_network.h"
 #include "node/node_object.h"
 #include "node/rootless/rootless.h"
 #include "node/shutdown.h"
@@ -59,7 +61,21 @@ node::Variables machine_environment() {
   return out;
 }
 
-// Two Skiffs on one machine must not share a bridge or a subnet; each keeps what it chose first.
+// Two Skiffs on one machine must not share a bridge or a subnet. Each keeps what it chose first;
+// who chose the same while its bridge was gone has it.
+Result<std::string> own_subnet(const DataFolder& folder, const std::string& bridge) {
+  const std::string kept(trim(read_file(folder.at("subnet")).value_or("")));
+  std::error_code ignored;
+  if (!kept.empty() && std::filesystem::exists("/sys/class/net/" + bridge, ignored)) return kept;
+  std::vector<std::string> preferred = node::default_subnets();
+  if (!kept.empty()) preferred.insert(preferred.begin(), kept);
+  SKIFF_ASSIGN(std::string subnet, node::take_subnet(preferred, bridge));
+  if (auto written = write_file(folder.at("subnet"), subnet, 0600); !written) {
+    log_line(written.error().message);
+  }
+  return subnet;
+}
+
 node::ProcessOptions process_options(const DataFolder& folder) {
   const std::string hash = net::sha256_hex(folder.path()).substr(0, 6);
   mkdir(folder.at("pods").c_str(), 0700);
@@ -73,20 +89,12 @@ node::ProcessOptions process_options(const DataFolder& folder) {
     out.led_table = folder.at("led.txt");
     return out;
   }
-  auto subnet = read_file(folder.at("subnet"));
-  if (!subnet || subnet->empty()) {
-    subnet = node::pick_subnet(node::default_subnets(), out.bridge);
-    if (subnet) {
-      if (auto kept = write_file(folder.at("subnet"), *subnet, 0600); !kept) {
-        log_line(kept.error().message);
-      }
-    }
-  }
+  const Result<std::string> subnet = own_subnet(folder, out.bridge);
   if (!subnet) {
     log_line("pods share this machine's network: " + subnet.error().message);
     return out;
   }
-  out.subnet = trim(*subnet);
+  out.subnet = *subnet;
   out.gateway = node::first_address(out.subnet).value_or("");
   return out;
 }

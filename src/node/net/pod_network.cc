@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,6 +103,19 @@ Result<void> ensure_bridge(const NetworkOptions& options) {
   // these addresses are somebody else's, that stays so.
   if (options.services.prefix == 0 || services_elsewhere(options)) return {};
   return machine.add_route(options.services, bridge);
+}
+
+Result<std::string> take_subnet(const std::vector<std::string>& preferred,
+                                const std::string& bridge) {
+  // Of this thread's network, which all of its Skiffs see, wherever their files are.
+  const Fd lock(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  while (lock.valid() && ::flock(lock.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  SKIFF_ASSIGN(std::string chosen, pick_subnet(preferred, bridge));
+  const auto subnet = parse_subnet(chosen);
+  if (!subnet) return fail(Code::kInvalid, fmt::format("{} is not an IPv4 network", chosen));
+  SKIFF_TRY(ensure_bridge({.bridge = bridge, .subnet = *subnet, .gateway = subnet->base + 1}));
+  return chosen;
 }
 
 bool services_elsewhere(const NetworkOptions& options) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "node/net/addresses.h"
@@ -22,6 +23,11 @@ struct NetworkOptions {
 
 // Makes the bridge where it is missing.
 Result<void> ensure_bridge(const NetworkOptions& options);
+// Chooses the first of these networks that leads nowhere else on this machine, and takes it: the
+// bridge has its address before anybody else may choose. Skiffs that start at the same moment would
+// else choose the same one.
+Result<std::string> take_subnet(const std::vector<std::string>& preferred,
+                                const std::string& bridge);
 // Whether the addresses of services lead somewhere else on this machine. Its own programs are not
 // led to services by them then; pods are.
 bool services_elsewhere(const NetworkOptions& options);
