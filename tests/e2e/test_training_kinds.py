@@ -111,4 +111,21 @@ def test_an_old_version_tells_what_is_wrong(skiff, manifest):
            "spec": {"replicaSpecs": [dict(ENTRY, tfReplicaType="HELPER")]}}
     answer = skiff.kubectl("apply", "-f", manifest(bad), check=False)
     assert answer.returncode != 0
-    assert 'tfReplicaSpecs[HELPER]' in answer.stderr and '"Worker"' in answer.stderr
+    assert "spec.replicaSpecs[0].tfReplicaType" in answer.stderr and '"WORKER"' in answer.stderr
+
+
+def test_the_counters_of_upstreams_operators_are_kept(skiff, manifest):
+    def counter(name):
+        told = skiff.request("GET", "/metrics")[1]
+        return dict(line.rsplit(" ", 1) for line in told.splitlines() if not line.startswith("#")).get(name, "0")
+
+    jobs = 'training_operator_jobs_{}_total{{job_namespace="default",framework="jax"}}'
+    before = int(counter(jobs.format("successful")))
+    value = job("JAXJob", "jaxReplicaSpecs", "jax", {"Worker": 1}, ["PROCESS_ID"])
+    value["metadata"]["name"] = "counted"
+    skiff.kubectl("apply", "-f", manifest(value))
+    skiff.wait_job("jaxjobs", "counted", "Succeeded")
+    wait_for(lambda: int(counter(jobs.format("successful"))) == before + 1)
+    skiff.kubectl("delete", "jaxjob", "counted")
+    wait_for(lambda: int(counter(jobs.format("deleted"))) >= 1)
+    assert int(counter('controller_runtime_reconcile_time_seconds_count{controller="jaxjob-controller"}')) > 0

@@ -37,7 +37,8 @@ TEST(Feature, ServesEveryKind) {
                       "pytorchjobs.kubeflow.org/v1alpha2", "pytorchjobs.kubeflow.org/v1alpha1",
                       "xgboostjobs.kubeflow.org/v1", "jaxjobs.kubeflow.org/v1",
                       "paddlejobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v2beta1",
-                      "mpijobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v1alpha2"}));
+                      "mpijobs.kubeflow.org/v1", "mpijobs.kubeflow.org/v1alpha2",
+                      "mpijobs.kubeflow.org/v1alpha1"}));
 }
 
 TEST(Feature, GivesEveryKindASchema) {

@@ -203,6 +203,24 @@ std::string path_in_list(const ListVersion& version, const json::object& roles, 
   return "spec.replicaSpecs" + path.substr(map.size());
 }
 
+// The types that a role may have, as this version writes them.
+std::vector<std::string> types(const ListVersion& version) {
+  std::vector<std::string> out;
+  for (const std::string_view role : version.kind().roles) out.push_back(upper(role));
+  return out;
+}
+
+// What is said of a role that nobody knows, in words of this version.
+void rename_types(const ListVersion& version, const json::object& roles,
+                  std::vector<Cause>& causes) {
+  for (const auto& [key, role] : roles) {
+    if (!canonical_role(version.kind(), key).empty()) continue;
+    const auto found = std::ranges::find(causes, role_path(version.kind(), key), &Cause::field);
+    if (found == causes.end()) continue;
+    *found = schema::unsupported(found->field, json::string(key), types(version));
+  }
+}
+
 // Who decides must be there.
 void check_termination(const ListVersion& version, const json::value& object,
                        const json::object& roles, std::vector<Cause>& causes) {
@@ -230,6 +248,7 @@ std::vector<Cause> validate_role_list(const ListVersion& version, const json::va
   if (!said(role_path(version.kind(), "Master") + ".replicas")) {
     check_single_master(version.kind(), object, causes);
   }
+  rename_types(version, roles, causes);
   for (Cause& cause : causes) cause.field = path_in_list(version, roles, std::move(cause.field));
   check_termination(version, object, roles, causes);
   return causes;
