@@ -11,6 +11,7 @@
 #include "client/remote/managers.h"
 #include "client/remote/requests.h"
 #include "client/remote/status.h"
+#include "env/posix/heap.h"
 
 namespace skiff::client {
 namespace {
@@ -78,6 +79,7 @@ class RemoteWatch : public Watch {
 
  private:
   void run() {
+    env::keep_no_spare_memory();
     while (true) {
       const auto began = Clock::now();
       const Result<void> ended = read_lines();

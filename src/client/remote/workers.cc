@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "env/posix/heap.h"
+
 namespace skiff::client {
 
 Workers::Workers(WorkersOptions options) : options_(options) {
@@ -83,6 +85,7 @@ void Workers::do_patient(std::unique_lock<std::mutex>& lock) {
 }
 
 void Workers::run() {
+  env::keep_no_spare_memory();
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const auto due = patient_due();

@@ -18,6 +18,11 @@ void give_back_memory() {
   mallctl("arena." SKIFF_TEXT(MALLCTL_ARENAS_ALL) ".purge", nullptr, nullptr, nullptr, 0);
 }
 
+void keep_no_spare_memory() {
+  bool enabled = false;
+  mallctl("thread.tcache.enabled", nullptr, nullptr, &enabled, sizeof enabled);
+}
+
 }  // namespace skiff::env
 
 #else  // sanitizers bring a heap of their own
@@ -27,6 +32,8 @@ void give_back_memory() {
 namespace skiff::env {
 
 void give_back_memory() { malloc_trim(0); }
+
+void keep_no_spare_memory() {}
 
 }  // namespace skiff::env
 
