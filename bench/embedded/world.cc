@@ -63,8 +63,11 @@ EmbeddedWorld::EmbeddedWorld(const std::string& folder)
                               .elsewhere = assembly::aside(planner_, loop_),
                               .turned = long_turns()});
   for (const auto* controllers : {&features_.controllers, &features_.embedded_controllers}) {
-    for (const control::Controller& controller : *controllers) control_->add(controller);
+    for (const control::Controller& controller : *controllers) {
+      control_->add(metrics_.metered(controller));
+    }
   }
+  control_->add(metrics_.counter());
   control_->add(storage::make({.folder = folder + "/volumes"}));
   control_->add(nodes::make());
   control_->add(scheduler::make_scheduler());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apiserver/server.h"
+#include "assembly/controller_metrics.h"
 #include "assembly/features.h"
 #include "assembly/loop.h"
 #include "assembly/upkeep.h"
@@ -42,6 +43,7 @@ class EmbeddedWorld {
   const env::posix::Clock clock_ = {};
   schema::Registry registry_;
   assembly::Features features_;
+  assembly::ControllerMetrics metrics_{clock_};
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<apiserver::Server> server_;
   assembly::Loop loop_;
