@@ -29,7 +29,7 @@ bool skiff_mutant(int number) {
 """
 # A mutant that loops is killed by its own processor time, which says the same on a busy machine: a
 # healthy run takes a fraction of this. One that waits is killed by the clock.
-CPU_S, PATIENCE_S = 30, 600
+CPU_S, PATIENCE_S = 60, 600
 
 
 def limit_cpu():
@@ -52,7 +52,7 @@ TRAINING = Library(
       ["--gtest_brief=1", "--gtest_fail_fast", "--gtest_filter=-*Laws.*:*Speed*:BigJob.*"]),
      ("laws", "src/features/training/training_test",
       ["--gtest_brief=1", "--gtest_fail_fast", "--gtest_filter=*Laws.*:BigJob.*"]),
-     ("skiff_sim", "sim/skiff_sim", ["--seeds", "1..60"])])
+     ("skiff_sim", "sim/skiff_sim", ["--seeds", "1..60", "--fail-fast"])])
 
 
 def small_library(folder, archive, program):
