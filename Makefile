@@ -1,9 +1,5 @@
 # make demo and make test do all the set-up on a fresh Debian 12.
 SHELL := /bin/bash
-export SKIFF_LAUNCHER ?= $(shell command -v ccache 2>/dev/null)
-# What one clone has compiled serves another, wherever it lies.
-export CCACHE_BASEDIR ?= $(CURDIR)
-export CCACHE_NOHASHDIR ?= 1
 
 .PHONY: help setup build demo test test-all test-cluster test-frameworks fuzz bench format tidy release clean
 
