@@ -2,6 +2,8 @@
 // names all that it uses: tools/standalone compiles each one without this header.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,8 +30,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/json.h"
 #include "base/result.h"
