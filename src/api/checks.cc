@@ -69,7 +69,7 @@ std::map<std::string_view, std::string_view> sorted(const json::object& labels) 
   return out;
 }
 
-json::string joined(const json::value& pod_spec, std::string_view field) {
+json::string joined_of_containers(const json::value& pod_spec, std::string_view field) {
   std::string out;
   for (const json::value& c : json::get_array(pod_spec, {"containers"})) {
     if (!out.empty()) out += ',';
@@ -87,6 +87,12 @@ json::object* object_in(json::object& o, std::string_view key, bool make) {
     found = &(o[key] = json::object());
   }
   return found->if_object();
+}
+
+const json::value& value_at(const json::value& object, Path path) {
+  static const json::value kNothing = json::object();
+  const json::value* found = json::find(object, path);
+  return found == nullptr ? kNothing : *found;
 }
 
 std::string_view text_in(const json::object& o, std::string_view key) {
@@ -238,8 +244,12 @@ json::string selector_cell(const json::value* selector) {
   return json::string(text.empty() ? "<none>" : text);
 }
 
-json::string names_cell(const json::value& pod_spec) { return joined(pod_spec, "name"); }
-json::string images_cell(const json::value& pod_spec) { return joined(pod_spec, "image"); }
+json::string names_cell(const json::value& pod_spec) {
+  return joined_of_containers(pod_spec, "name");
+}
+json::string images_cell(const json::value& pod_spec) {
+  return joined_of_containers(pod_spec, "image");
+}
 
 std::int64_t count(const json::value& object, Path path) {
   return json::get_int(object, path).value_or(0);

@@ -19,6 +19,9 @@ using Path = std::initializer_list<std::string_view>;
 // schema will refuse.
 json::object* object_in(json::object& o, std::string_view key, bool make = true);
 
+// The value at the path; an empty object where absent.
+const json::value& value_at(const json::value& object, Path path);
+
 // The text under `key`; empty where it is none.
 std::string_view text_in(const json::object& o, std::string_view key);
 

@@ -199,7 +199,7 @@ void put(json::object& o, std::string_view key, json::value value) {
   o.emplace(key, std::move(value));
 }
 
-json::object* object_in(json::object& o, std::string_view key) {
+json::object* find_object(json::object& o, std::string_view key) {
   json::value* v = o.if_contains(key);
   return v == nullptr ? nullptr : v->if_object();
 }

@@ -62,7 +62,7 @@ bool same_value(const json::value* a, const json::value* b);
 // Fills a field that is absent.
 void put(json::object& o, std::string_view key, json::value value);
 // The object at the key, or null.
-json::object* object_in(json::object& o, std::string_view key);
+json::object* find_object(json::object& o, std::string_view key);
 // Runs `f` on every object of the list under `key`.
 template <class F>
 void each(json::object& o, std::string_view key, F f) {

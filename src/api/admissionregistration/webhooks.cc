@@ -15,7 +15,7 @@ namespace {
 using schema::child;
 using Texts = std::vector<std::string>;
 
-void set_defaults(json::value& object) {
+void set_webhook_defaults(json::value& object) {
   json::object* root = object.if_object();
   if (root == nullptr) return;
   const bool mutates = json::get_string(object, {"kind"}) == "MutatingWebhookConfiguration";
@@ -27,18 +27,20 @@ void set_defaults(json::value& object) {
     put(hook, "timeoutSeconds", 10);
     if (mutates) put(hook, "reinvocationPolicy", "Never");
     each(hook, "rules", [](json::object& rule) { put(rule, "scope", "*"); });
-    json::object* client = object_in(hook, "clientConfig");
-    json::object* service = client == nullptr ? nullptr : object_in(*client, "service");
+    json::object* client = find_object(hook, "clientConfig");
+    json::object* service = client == nullptr ? nullptr : find_object(*client, "service");
     if (service != nullptr) put(*service, "port", 443);
   });
 }
 
-bool has(const Texts& list, std::string_view word) { return std::ranges::count(list, word) > 0; }
+bool contains_word(const Texts& list, std::string_view word) {
+  return std::ranges::count(list, word) > 0;
+}
 
 // A list that may hold '*' alone, or other words.
 void check_words(const Texts& list, std::string_view what, const std::string& path, Rules& rules) {
   if (list.empty()) rules.say(schema::required(path));
-  if (list.size() > 1 && has(list, "*")) {
+  if (list.size() > 1 && contains_word(list, "*")) {
     json::array shown;
     for (const std::string& word : list) shown.emplace_back(json::string(word));
     rules.say(schema::invalid(path, shown,
@@ -82,18 +84,18 @@ void check_resources(const Texts& list, const std::string& path, Rules& rules) {
     if (sub == "*") any_sub.insert(resource);
     if (resource == "*") any_resource.insert(sub);
   }
-  if (list.size() > 1 && has(list, "*/*")) {
+  if (list.size() > 1 && contains_word(list, "*/*")) {
     rules.say(schema::invalid(path, shown(list),
                               "if '*/*' is present, must not specify other resources"));
   }
-  if (has(list, "*") && plain) {
+  if (contains_word(list, "*") && plain) {
     rules.say(schema::invalid(
         path, shown(list),
         "if '*' is present, must not specify other resources without subresources"));
   }
 }
 
-void check_rule(const json::value& rule, const std::string& path, Rules& rules) {
+void check_webhook_rule(const json::value& rule, const std::string& path, Rules& rules) {
   const auto words = [&](std::string_view field) {
     return json::strings(json::get_array(rule, {field}));
   };
@@ -150,7 +152,7 @@ void check_url(std::string_view url, const std::string& path, Rules& rules) {
   }
 }
 
-void check_service(const json::value& service, const std::string& path, Rules& rules) {
+void check_webhook_service(const json::value& service, const std::string& path, Rules& rules) {
   // A real server takes the two for each other, and clients see what it says.
   if (json::get_string(service, {"namespace"}).empty()) {
     rules.say(schema::required(child(path, "name")));
@@ -184,7 +186,7 @@ void check_service(const json::value& service, const std::string& path, Rules& r
   }
 }
 
-void check_conditions(const json::value& hook, const std::string& path, Rules& rules) {
+void check_match_conditions(const json::value& hook, const std::string& path, Rules& rules) {
   constexpr std::size_t kMost = 64;
   const json::array& list = json::get_array(hook, {"matchConditions"});
   if (list.size() > kMost) rules.say(schema::too_many(path, list.size(), kMost));
@@ -222,11 +224,11 @@ void check_client(const json::value& hook, const std::string& path, Rules& rules
   } else if (url != nullptr) {
     check_url(json::get_string(*url, {}), child(path, "url"), rules);
   } else {
-    check_service(*service, child(path, "service"), rules);
+    check_webhook_service(*service, child(path, "service"), rules);
   }
 }
 
-void check_versions(const json::value& hook, const std::string& path, Rules& rules) {
+void check_review_versions(const json::value& hook, const std::string& path, Rules& rules) {
   const Texts versions = json::strings(json::get_array(hook, {"admissionReviewVersions"}));
   if (versions.empty()) {
     rules.say(schema::required(path, "must specify one of v1, v1beta1"));
@@ -249,7 +251,7 @@ void check_hook(const json::value& hook, const std::string& path, Rules& rules) 
   check_hook_name(json::get_string(hook, {"name"}), child(path, "name"), rules);
   const json::array& list = json::get_array(hook, {"rules"});
   for (std::size_t i = 0; i < list.size(); ++i) {
-    check_rule(list[i], child(child(path, "rules"), i), rules);
+    check_webhook_rule(list[i], child(child(path, "rules"), i), rules);
   }
   rules.maybe_one_of(hook, path, "failurePolicy", {"Fail", "Ignore"});
   rules.maybe_one_of(hook, path, "matchPolicy", {"Equivalent", "Exact"});
@@ -267,11 +269,11 @@ void check_hook(const json::value& hook, const std::string& path, Rules& rules) 
   rules.label_selector(present(hook, {"objectSelector"}), child(path, "objectSelector"));
   rules.maybe_one_of(hook, path, "reinvocationPolicy", {"IfNeeded", "Never"});
   check_client(hook, child(path, "clientConfig"), rules);
-  check_conditions(hook, child(path, "matchConditions"), rules);
-  check_versions(hook, child(path, "admissionReviewVersions"), rules);
+  check_match_conditions(hook, child(path, "matchConditions"), rules);
+  check_review_versions(hook, child(path, "admissionReviewVersions"), rules);
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission&) {
+std::vector<Cause> validate_webhook(const json::value& object, const Admission&) {
   Rules rules;
   std::set<std::string_view> seen;
   const json::array& hooks = json::get_array(object, {"webhooks"});
@@ -286,27 +288,27 @@ std::vector<Cause> validate(const json::value& object, const Admission&) {
   return rules.take();
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array webhook_cells(const json::value& object, std::int64_t now_s) {
   return {json::get_array(object, {"webhooks"}).size(), json::string(age_cell(object, now_s))};
 }
 
-Kind kind(std::string plural, std::string name) {
+Kind webhook_kind(std::string plural, std::string name) {
   return {.resource = {"admissionregistration.k8s.io", "v1", std::move(plural), name, false},
           .singular = lower(name),
           .categories = {"api-extensions"},
           .schema = "io.k8s.api.admissionregistration.v1." + name,
           .columns = {{"Webhooks", "integer"}, {"Age", "string"}},
           .unconditional_update = false,
-          .set_defaults = set_defaults,
-          .validate = validate,
-          .cells = cells};
+          .set_defaults = set_webhook_defaults,
+          .validate = validate_webhook,
+          .cells = webhook_cells};
 }
 
 }  // namespace
 
 std::vector<Kind> admissionregistration_kinds() {
-  return {kind("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
-          kind("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")};
+  return {webhook_kind("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+          webhook_kind("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")};
 }
 
 }  // namespace skiff::api

@@ -18,25 +18,18 @@ namespace {
 using schema::child;
 using schema::entry;
 
-const json::value kNothing = json::object();
-
-const json::value& at(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found == nullptr ? kNothing : *found;
-}
-
-void default_text(json::object& o, std::string_view key, const std::string& text) {
+void default_crd_text(json::object& o, std::string_view key, const std::string& text) {
   if (text_in(o, key).empty() && !text.empty()) o[key] = text;
 }
 
-void set_defaults(json::value& object) {
+void set_crd_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
   if (json::object* names = object_in(*spec, "names")) {
     const std::string kind(text_in(*names, "kind"));
-    default_text(*names, "singular", lower(kind));
-    default_text(*names, "listKind", kind.empty() ? "" : kind + "List");
+    default_crd_text(*names, "singular", lower(kind));
+    default_crd_text(*names, "listKind", kind.empty() ? "" : kind + "List");
   }
   json::value& conversion = (*spec)["conversion"];
   if (conversion.is_null()) conversion = json::object{{"strategy", "None"}};
@@ -78,7 +71,7 @@ void check_label(std::string_view text, const std::string& path, Causes& out,
 }
 
 // spec.names, and status.acceptedNames by the same rules but for what must be there.
-void check_names(const json::value& names, const std::string& path, Causes& out) {
+void check_crd_names(const json::value& names, const std::string& path, Causes& out) {
   for (const std::string_view field : {"plural", "singular"}) {
     const std::string_view text = json::get_string(names, {field});
     if (!text.empty()) check_label(text, child(path, field), out);
@@ -206,7 +199,7 @@ void check_selectable(const json::value& version, const std::string& path, Cause
       out.push_back(schema::required(place));
       continue;
     }
-    const auto found = follow(at(version, {"schema", "openAPIV3Schema"}), text);
+    const auto found = follow(value_at(version, {"schema", "openAPIV3Schema"}), text);
     if (!found) {
       say("is an invalid path: " + found.error().message);
       continue;
@@ -247,7 +240,7 @@ void check_deprecation(const json::value& version, const std::string& path, Caus
   if (text.empty()) say("must not be an empty string");
 }
 
-void check_versions(const json::value& spec, Causes& out) {
+void check_crd_versions(const json::value& spec, Causes& out) {
   const json::array& versions = json::get_array(spec, {"versions"});
   const Shared shared = Shared::of(versions);
   for (std::size_t i = 0; i < versions.size(); ++i) {
@@ -338,7 +331,7 @@ void check_conversion(const json::value& spec, Causes& out) {
   }
 }
 
-void check_spec(const json::value& spec, Causes& out) {
+void check_crd_spec(const json::value& spec, Causes& out) {
   const std::string_view group = json::get_string(spec, {"group"});
   if (group.empty()) {
     out.push_back(schema::required("spec.group"));
@@ -355,14 +348,14 @@ void check_spec(const json::value& spec, Causes& out) {
     out.push_back(
         schema::unsupported("spec.scope", json::string(scope), {"Cluster", "Namespaced"}));
   }
-  check_versions(spec, out);
-  const json::value& names = at(spec, {"names"});
+  check_crd_versions(spec, out);
+  const json::value& names = value_at(spec, {"names"});
   for (const std::string_view field : {"plural", "singular", "kind", "listKind"}) {
     if (json::get_string(names, {field}).empty()) {
       out.push_back(schema::required(child("spec.names", field)));
     }
   }
-  check_names(names, "spec.names", out);
+  check_crd_names(names, "spec.names", out);
   check_shared(spec, out);
   check_conversion(spec, out);
 }
@@ -417,7 +410,7 @@ void check_approval(const json::value& object, const json::value* old, Causes& o
   }
 }
 
-void check_unchanged(const json::value& object, const json::value& old, Causes& out) {
+void check_crd_unchanged(const json::value& object, const json::value& old, Causes& out) {
   const auto unchanged = [&](std::string path, Path steps) {
     check_immutable(json::find(object, steps), json::find(old, steps), std::move(path), out);
   };
@@ -429,21 +422,21 @@ void check_unchanged(const json::value& object, const json::value& old, Causes& 
   unchanged("spec.names.plural", {"spec", "names", "plural"});
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_crd(const json::value& object, const Admission& context) {
   Causes out;
   if (context.subresource == "status") {
-    check_names(at(object, {"status", "acceptedNames"}), "status.acceptedNames", out);
+    check_crd_names(value_at(object, {"status", "acceptedNames"}), "status.acceptedNames", out);
     return out;
   }
-  const json::value& spec = at(object, {"spec"});
+  const json::value& spec = value_at(object, {"spec"});
   const std::string wanted = std::string(json::get_string(spec, {"names", "plural"})) + "." +
                              std::string(json::get_string(spec, {"group"}));
   if (context.old == nullptr && name(object) != wanted) {
     out.push_back(schema::invalid("metadata.name", json::string(name(object)),
                                   "must be spec.names.plural+\".\"+spec.group"));
   }
-  check_spec(spec, out);
-  if (context.old != nullptr) check_unchanged(object, *context.old, out);
+  check_crd_spec(spec, out);
+  if (context.old != nullptr) check_crd_unchanged(object, *context.old, out);
   check_stored(object, out);
   check_approval(object, context.old, out);
   if (json::get_bool(spec, {"preserveUnknownFields"}).value_or(false)) {
@@ -455,7 +448,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return out;
 }
 
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+std::vector<std::string> crd_warnings(const json::value& object, const Admission& context) {
   if (!context.subresource.empty()) return {};
   for (const json::value& version : json::get_array(object, {"spec", "versions"})) {
     const json::value* schema = json::find(version, {"schema", "openAPIV3Schema"});
@@ -468,7 +461,7 @@ std::vector<std::string> warnings(const json::value& object, const Admission& co
   return {};
 }
 
-json::array cells(const json::value& object, std::int64_t) {
+json::array crd_cells(const json::value& object, std::int64_t) {
   return {json::string(json::get_string(object, {"metadata", "creationTimestamp"}))};
 }
 
@@ -492,10 +485,10 @@ Kind crd_kind() {
                    "https://git.k8s.io/community/contributors/devel/sig-architecture/"
                    "api-conventions.md#metadata"}},
       .unconditional_update = false,
-      .set_defaults = set_defaults,
-      .validate = validate,
-      .warnings = warnings,
-      .cells = cells};
+      .set_defaults = set_crd_defaults,
+      .validate = validate_crd,
+      .warnings = crd_warnings,
+      .cells = crd_cells};
 }
 
 }  // namespace skiff::api

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/apiextensions/structural.h"
+#include "api/rules.h"
 #include "base/limits.h"
 #include "schema/causes.h"
 #include "schema/check.h"
@@ -43,13 +44,6 @@ constexpr std::array<std::string_view, 22> kAtRoot{"description",
                                                    "x-kubernetes-preserve-unknown-fields",
                                                    "x-kubernetes-validations"};
 
-bool has(const json::value& s, std::string_view key) {
-  const json::value* found = json::find(s, {key});
-  return found != nullptr && !found->is_null();
-}
-
-std::string_view type_of(const json::value& s) { return json::get_string(s, {"type"}); }
-
 // What the walk knows from the places above.
 struct Place {
   bool root = false;
@@ -84,20 +78,20 @@ class OpenApiChecks {
   }
 
   void check_keywords(const json::value& s, const std::string& path, const Place& place) {
-    const std::string_view type = type_of(s);
+    const std::string_view type = schema_type(s);
     if (!type.empty() &&
         !is_one_of(type, {"array", "boolean", "integer", "number", "object", "string"})) {
       out_.push_back(
           schema::unsupported(child(path, "type"), json::string(type),
                               {"array", "boolean", "integer", "number", "object", "string"}));
     }
-    if (has(s, "default") && !place.no_default.empty()) {
+    if (present(s, {"default"}) && !place.no_default.empty()) {
       out_.push_back(
           schema::forbidden(child(path, "default"), "must not be set " + place.no_default));
     }
     for (const std::string_view key :
          {"id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"}) {
-      if (has(s, key)) refuse(path, key, fmt::format("{} is not supported", key));
+      if (present(s, {key})) refuse(path, key, fmt::format("{} is not supported", key));
     }
     if (type == "null") {
       out_.push_back(schema::forbidden(
@@ -159,7 +153,7 @@ class OpenApiChecks {
   // `type` must be `wanted` where the keyword is given.
   bool check_type(const json::value& s, const std::string& path, std::string_view keyword,
                   std::string_view wanted) {
-    const std::string_view type = type_of(s);
+    const std::string_view type = schema_type(s);
     if (type == wanted) return true;
     const std::string why = fmt::format("must be {} if {} is specified", wanted, keyword);
     out_.push_back(type.empty() ? schema::required(child(path, "type"), why)
@@ -174,7 +168,7 @@ class OpenApiChecks {
                                      "must be true or undefined"));
     }
     constexpr std::string_view kKey = "x-kubernetes-map-type";
-    if (!has(s, kKey)) return;
+    if (!present(s, {kKey})) return;
     check_type(s, path, kKey, "object");
     const std::string_view kind = json::get_string(s, {kKey});
     if (kind != "atomic" && kind != "granular") {
@@ -185,7 +179,7 @@ class OpenApiChecks {
 
   void check_list(const json::value& s, const std::string& path) {
     constexpr std::string_view kKey = "x-kubernetes-list-type";
-    const bool given = has(s, kKey);
+    const bool given = present(s, {kKey});
     const std::string_view kind = json::get_string(s, {kKey});
     const json::value* items = json::find(s, {"items"});
     if (given && check_type(s, path, kKey, "array") && kind == "set" && items != nullptr) {
@@ -211,10 +205,11 @@ class OpenApiChecks {
     constexpr std::string_view kWhy =
         "must be atomic as item of a list with x-kubernetes-list-type=set";
     const json::value* list = json::find(items, {"x-kubernetes-list-type"});
-    if (type_of(items) == "array" && list != nullptr && json::get_string(*list, {}) != "atomic") {
+    if (schema_type(items) == "array" && list != nullptr &&
+        json::get_string(*list, {}) != "atomic") {
       out_.push_back(schema::invalid(child(path, "items.x-kubernetes-list-type"), *list, kWhy));
     }
-    if (type_of(items) == "object" &&
+    if (schema_type(items) == "object" &&
         json::get_string(items, {"x-kubernetes-map-type"}) != "atomic") {
       // The value in this sentence is that of the list type.
       out_.push_back(schema::invalid(child(path, "items.x-kubernetes-map-type"),
@@ -234,9 +229,9 @@ class OpenApiChecks {
                                       "must have a schema if x-kubernetes-list-type is map"));
       return;
     }
-    if (type_of(*items) != "object") {
+    if (schema_type(*items) != "object") {
       out_.push_back(
-          schema::invalid(child(path, "items.type"), json::string(type_of(*items)),
+          schema::invalid(child(path, "items.type"), json::string(schema_type(*items)),
                           "must be object if parent array's x-kubernetes-list-type is map"));
       return;
     }
@@ -246,10 +241,10 @@ class OpenApiChecks {
       if (property == nullptr) {
         out_.push_back(
             schema::invalid(keys_path, keys, "entries must all be names of item properties"));
-      } else if (is_one_of(type_of(*property), {"array", "object"})) {
+      } else if (is_one_of(schema_type(*property), {"array", "object"})) {
         out_.push_back(
             schema::invalid(child(entry(child(path, "items.properties"), key), "type"),
-                            json::string(type_of(*items)),
+                            json::string(schema_type(*items)),
                             "must be a scalar type if parent array's x-kubernetes-list-type is "
                             "map"));
       }
@@ -272,7 +267,7 @@ class OpenApiChecks {
       const json::value* property = json::find(items, {"properties", key});
       if (property == nullptr) continue;
       const std::string at = entry(child(path, "properties"), key);
-      if (std::ranges::count(wanted, key) == 0 && !has(*property, "default")) {
+      if (std::ranges::count(wanted, key) == 0 && !present(*property, {"default"})) {
         out_.push_back(schema::required(child(at, "default"),
                                         "this property is in x-kubernetes-list-map-keys, so it "
                                         "must have a default or be a required property"));
@@ -293,7 +288,7 @@ class OpenApiChecks {
 void check_defaults(const json::value& s, const std::string& path, std::size_t depth, Causes& out) {
   if (!s.is_object() || depth > limits::kJsonDepth) return;
   static const schema::Registry kNone;
-  if (has(s, "default")) {
+  if (present(s, {"default"})) {
     const json::value& value = *json::find(s, {"default"});
     const std::string at = child(path, "default");
     if (const auto read = schema::from_openapi(s, path)) {
@@ -322,7 +317,7 @@ void check_defaults(const json::value& s, const std::string& path, std::size_t d
 void check_root(const json::value& s, std::string_view path, Causes& out) {
   for (const auto& [key, value] : s.get_object()) {
     const std::string_view name = key;
-    if (name == "type" && type_of(s) != "object") {
+    if (name == "type" && schema_type(s) != "object") {
       out.push_back(schema::invalid(child(path, "type"), value,
                                     "only \"object\" is allowed as the type at the root of the "
                                     "schema if the status subresource is enabled"));
@@ -367,7 +362,7 @@ bool schema_mentions(const json::value& s, std::string_view keyword) {
                                [&](const json::value& v) { return schema_mentions(v, keyword); });
   }
   if (!s.is_object()) return false;
-  if (has(s, keyword)) return true;
+  if (present(s, {keyword})) return true;
   for (const std::string_view key :
        {"items", "additionalProperties", "not", "allOf", "anyOf", "oneOf"}) {
     const json::value* inner = json::find(s, {key});

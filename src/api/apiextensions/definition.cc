@@ -6,7 +6,7 @@
 namespace skiff::api {
 namespace {
 
-constexpr std::string_view kReference = "#/components/schemas/";
+constexpr std::string_view kSchemaReference = "#/components/schemas/";
 
 json::value inlined(const json::value& at, const schema::Registry& registry);
 
@@ -31,7 +31,7 @@ json::value inlined(const json::value& at, const schema::Registry& registry) {
   for (const json::value& part : json::get_array(at, {"allOf"})) {
     if (name.empty()) name = json::get_string(part, {"$ref"});
   }
-  if (!name.empty()) return referred(name.substr(kReference.size()), registry);
+  if (!name.empty()) return referred(name.substr(kSchemaReference.size()), registry);
   json::object out;
   for (const auto& [key, value] : *object) {
     // Patch keywords belong to strategic merge, which custom kinds do not have.
@@ -47,7 +47,7 @@ json::array strings(const std::vector<std::string>& list) {
   return out;
 }
 
-json::array columns(const Kind& kind) {
+json::array printer_columns(const Kind& kind) {
   json::array out;
   for (const Column& column : kind.columns) {
     if (column.json_path.empty()) continue;
@@ -89,7 +89,7 @@ json::value definition_of(const Kind& kind, const schema::Registry& registry) {
     below["scale"] = std::move(scale);
   }
   if (!below.empty()) version["subresources"] = std::move(below);
-  if (json::array shown = columns(kind); !shown.empty()) {
+  if (json::array shown = printer_columns(kind); !shown.empty()) {
     version["additionalPrinterColumns"] = std::move(shown);
   }
   json::object names{{"plural", r.plural}, {"singular", kind.singular}, {"kind", r.kind}};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "api/rules.h"
 #include "base/limits.h"
 #include "schema/causes.h"
 #include "schema/check.h"
@@ -16,16 +17,9 @@ using schema::entry;
 
 enum class Level { kRoot, kItem, kField };
 
-bool has(const json::value& s, std::string_view key) {
-  const json::value* found = json::find(s, {key});
-  return found != nullptr && !found->is_null();
-}
-
-bool flag(const json::value& s, std::string_view key) {
+bool schema_flag(const json::value& s, std::string_view key) {
   return json::get_bool(s, {key}).value_or(false);
 }
-
-std::string_view type_of(const json::value& s) { return json::get_string(s, {"type"}); }
 
 // anyOf: [{type: integer}, {type: string}], the one form of a type inside a combination.
 bool is_int_or_string(const json::value& s) {
@@ -54,7 +48,8 @@ class StructuralChecks {
 
   void check(const json::value& s, Level level, const std::string& path, std::size_t depth) {
     if (!s.is_object() || depth > limits::kJsonDepth) return;
-    if (type_of(s) == "array" && !has(s, "items")) need(child(path, "items"), "must be specified");
+    if (schema_type(s) == "array" && !present(s, {"items"}))
+      need(child(path, "items"), "must be specified");
     if (const json::value* items = json::find(s, {"items"})) {
       check(*items, Level::kItem, child(path, "items"), depth + 1);
     }
@@ -66,7 +61,7 @@ class StructuralChecks {
       const std::string at = child(path, "additionalProperties");
       if (level == Level::kRoot) refuse(at, "must not be used at the root");
       check(*more, Level::kField, at, depth + 1);
-      if (flag(s, "x-kubernetes-embedded-resource")) {
+      if (schema_flag(s, "x-kubernetes-embedded-resource")) {
         refuse(at, "must not be used if x-kubernetes-embedded-resource is set");
       }
     }
@@ -77,24 +72,24 @@ class StructuralChecks {
   }
 
   void check_extensions(const json::value& s, const std::string& path) {
-    if (!flag(s, "x-kubernetes-int-or-string")) return;
+    if (!schema_flag(s, "x-kubernetes-int-or-string")) return;
     for (const std::string_view key :
          {"x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"}) {
-      if (!flag(s, key)) continue;
+      if (!schema_flag(s, key)) continue;
       out_.push_back(schema::invalid(child(path, key), true,
                                      "must be false if x-kubernetes-int-or-string is true"));
     }
   }
 
   void check_type(const json::value& s, Level level, const std::string& path) {
-    const std::string_view type = type_of(s);
+    const std::string_view type = schema_type(s);
     const std::string at = child(path, "type");
-    if (flag(s, "x-kubernetes-embedded-resource") && type != "object") {
+    if (schema_flag(s, "x-kubernetes-embedded-resource") && type != "object") {
       constexpr std::string_view kWhy = "must be object if x-kubernetes-embedded-resource is true";
       out_.push_back(type.empty() ? schema::required(at, kWhy)
                                   : schema::invalid(at, json::string(type), kWhy));
-    } else if (type.empty() && !flag(s, "x-kubernetes-int-or-string") &&
-               !flag(s, "x-kubernetes-preserve-unknown-fields")) {
+    } else if (type.empty() && !schema_flag(s, "x-kubernetes-int-or-string") &&
+               !schema_flag(s, "x-kubernetes-preserve-unknown-fields")) {
       need(at, level == Level::kRoot   ? "must not be empty at the root"
                : level == Level::kItem ? "must not be empty for specified array items"
                                        : "must not be empty for specified object fields");
@@ -105,21 +100,21 @@ class StructuralChecks {
   }
 
   void check_meta(const json::value& s, Level level, const std::string& path) {
-    const bool embedded = flag(s, "x-kubernetes-embedded-resource");
+    const bool embedded = schema_flag(s, "x-kubernetes-embedded-resource");
     const bool resource = level == Level::kRoot || embedded;
     const std::string properties = child(path, "properties");
     for (const std::string_view name : {"kind", "apiVersion"}) {
       const json::value* p = json::find(s, {"properties", name});
-      if (p != nullptr && resource && type_of(*p) != "string") {
+      if (p != nullptr && resource && schema_type(*p) != "string") {
         out_.push_back(schema::invalid(child(entry(properties, name), "type"),
-                                       json::string(type_of(*p)), "must be string"));
+                                       json::string(schema_type(*p)), "must be string"));
       }
     }
     if (const json::value* metadata = json::find(s, {"properties", "metadata"})) {
       const std::string at = entry(properties, "metadata");
-      if (resource && type_of(*metadata) != "object") {
-        out_.push_back(
-            schema::invalid(child(at, "type"), json::string(type_of(*metadata)), "must be object"));
+      if (resource && schema_type(*metadata) != "object") {
+        out_.push_back(schema::invalid(child(at, "type"), json::string(schema_type(*metadata)),
+                                       "must be object"));
       }
       if (level == Level::kRoot && !only_names(*metadata)) {
         refuse(at,
@@ -127,7 +122,7 @@ class StructuralChecks {
                "implicitly specified");
       }
     }
-    if (embedded && !flag(s, "x-kubernetes-preserve-unknown-fields") &&
+    if (embedded && !schema_flag(s, "x-kubernetes-preserve-unknown-fields") &&
         json::get_object(s, {"properties"}).empty()) {
       need(properties,
            "must not be empty if x-kubernetes-embedded-resource is true without "

@@ -15,10 +15,10 @@ constexpr std::int64_t kServicePort = 443;
 constexpr std::int64_t kMostGroupPriority = 20000;
 constexpr std::int64_t kMostVersionPriority = 1000;
 
-void set_defaults(json::value& object) {
+void set_api_service_defaults(json::value& object) {
   json::object* root = object.if_object();
-  json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
-  json::object* service = spec == nullptr ? nullptr : object_in(*spec, "service");
+  json::object* spec = root == nullptr ? nullptr : find_object(*root, "spec");
+  json::object* service = spec == nullptr ? nullptr : find_object(*spec, "service");
   if (service != nullptr) put(*service, "port", kServicePort);
 }
 
@@ -34,7 +34,7 @@ json::object availability(const json::value& object, std::string_view now) {
 }
 
 // The server itself says whether the group and version are served, from the first moment.
-void prepare(json::value& object, const Admission& context) {
+void prepare_api_service(json::value& object, const Admission& context) {
   if (!context.subresource.empty()) return;
   json::object next = availability(object, context.now);
   const json::object* now = condition(object, "Available");
@@ -61,7 +61,7 @@ void check_priority(const json::value& object, std::string_view field, std::int6
                             fmt::format("must be positive and less than {}", most)));
 }
 
-void check_service(const json::value& object, Rules& rules) {
+void check_backing_service(const json::value& object, Rules& rules) {
   const std::string_view bundle = json::get_string(object, {"spec", "caBundle"});
   const bool insecure = json::get_bool(object, {"spec", "insecureSkipTLSVerify"}).value_or(false);
   const json::value* service = present(object, {"spec", "service"});
@@ -90,7 +90,7 @@ void check_service(const json::value& object, Rules& rules) {
   }
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_api_service(const json::value& object, const Admission& context) {
   Rules rules;
   if (context.subresource == "status") {
     const json::array& conditions = json::get_array(object, {"status", "conditions"});
@@ -111,11 +111,11 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   rules.called("spec.version", version, names::check_dns1035_label(version));
   check_priority(object, "groupPriorityMinimum", kMostGroupPriority, rules);
   check_priority(object, "versionPriority", kMostVersionPriority, rules);
-  check_service(object, rules);
+  check_backing_service(object, rules);
   return rules.take();
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array api_service_cells(const json::value& object, std::int64_t now_s) {
   std::string service = "Local";
   if (const json::value* at = present(object, {"spec", "service"})) {
     service =
@@ -141,10 +141,10 @@ std::vector<Kind> apiregistration_kinds() {
            .schema = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService",
            .columns = {{"Service", "string"}, {"Available", "string"}, {"Age", "string"}},
            .unconditional_update = false,
-           .set_defaults = set_defaults,
-           .prepare = prepare,
-           .validate = validate,
-           .cells = cells}};
+           .set_defaults = set_api_service_defaults,
+           .prepare = prepare_api_service,
+           .validate = validate_api_service,
+           .cells = api_service_cells}};
 }
 
 }  // namespace skiff::api

@@ -8,11 +8,12 @@
 namespace skiff::api {
 namespace {
 
-void set_defaults(json::value& object) {
+void set_controller_revision_defaults(json::value& object) {
   if (json::object* root = object.if_object()) default_int(*root, "revision", 0);
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_controller_revision(const json::value& object,
+                                                const Admission& context) {
   Causes out;
   check_counts(object, "", {"revision"}, out);
   const json::value* data = json::find(object, {"data"});
@@ -36,7 +37,7 @@ std::string owner_cell(const json::value& object) {
   return kind + "/" + std::string(text_in(*owner, "name"));
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array controller_revision_cells(const json::value& object, std::int64_t now_s) {
   return {json::string(owner_cell(object)), count(object, {"revision"}),
           json::string(age_cell(object, now_s))};
 }
@@ -52,9 +53,9 @@ Kind controller_revision_kind() {
                       {"Revision", "string", "", 0,
                        "revision indicates the revision of the state represented by Data."},
                       {"Age", "string", "", 0, std::string(kAgeHelp)}},
-          .set_defaults = set_defaults,
-          .validate = validate,
-          .cells = cells};
+          .set_defaults = set_controller_revision_defaults,
+          .validate = validate_controller_revision,
+          .cells = controller_revision_cells};
 }
 
 }  // namespace skiff::api

@@ -18,14 +18,7 @@ using schema::child;
 // present one shows it.
 constexpr std::string_view kTemplateGeneration = "deprecated.daemonset.template.generation";
 
-const json::value kNothing = json::object();
-
-const json::value& at(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found == nullptr ? kNothing : *found;
-}
-
-void set_defaults(json::value& object) {
+void set_daemon_set_defaults(json::value& object) {
   // Written by whoever writes the object, counted by the server.
   if (object.is_object() && annotation(object, kTemplateGeneration).empty()) {
     json::set(object, {"metadata", "annotations", kTemplateGeneration}, "0");
@@ -58,7 +51,7 @@ std::int64_t template_generation(const json::value& object) {
   return n;
 }
 
-void prepare(json::value& object, const Admission& context) {
+void prepare_daemon_set(json::value& object, const Admission& context) {
   const json::value* old = context.old;
   std::int64_t generation = 1;
   if (context.subresource == "status") return;
@@ -66,7 +59,8 @@ void prepare(json::value& object, const Admission& context) {
     generation = std::max<std::int64_t>(1, template_generation(object));
   } else {
     generation = template_generation(*old);
-    if (at(object, {"spec", "template"}) != at(*old, {"spec", "template"})) ++generation;
+    if (value_at(object, {"spec", "template"}) != value_at(*old, {"spec", "template"}))
+      ++generation;
   }
   json::object* root = object.if_object();
   json::object* metadata = root == nullptr ? nullptr : object_in(*root, "metadata");
@@ -74,7 +68,7 @@ void prepare(json::value& object, const Admission& context) {
   if (notes != nullptr) (*notes)[kTemplateGeneration] = std::to_string(generation);
 }
 
-void check_rolling(const json::value& rolling, const std::string& path, Causes& out) {
+void check_daemon_set_rolling(const json::value& rolling, const std::string& path, Causes& out) {
   const json::value none = 0;
   const json::value* unavailable = json::find(rolling, {"maxUnavailable"});
   const json::value* surge = json::find(rolling, {"maxSurge"});
@@ -93,17 +87,17 @@ void check_rolling(const json::value& rolling, const std::string& path, Causes& 
   }
 }
 
-void check_strategy(const json::value& spec, Causes& out) {
+void check_daemon_set_strategy(const json::value& spec, Causes& out) {
   const std::string path = "spec.updateStrategy";
   const std::string_view type = json::get_string(spec, {"updateStrategy", "type"});
   const json::value* rolling = json::find(spec, {"updateStrategy", "rollingUpdate"});
   if (type == "RollingUpdate") {
-    if (rolling != nullptr) check_rolling(*rolling, child(path, "rollingUpdate"), out);
+    if (rolling != nullptr) check_daemon_set_rolling(*rolling, child(path, "rollingUpdate"), out);
   } else if (type != "OnDelete") {
     json::value shown = nullptr;
     if (rolling != nullptr && rolling->is_object()) {
-      shown = json::object{{"MaxUnavailable", at(*rolling, {"maxUnavailable"})},
-                           {"MaxSurge", at(*rolling, {"maxSurge"})}};
+      shown = json::object{{"MaxUnavailable", value_at(*rolling, {"maxUnavailable"})},
+                           {"MaxSurge", value_at(*rolling, {"maxSurge"})}};
     }
     out.push_back(schema::unsupported(
         path, json::object{{"Type", json::string(type)}, {"RollingUpdate", std::move(shown)}},
@@ -111,10 +105,10 @@ void check_strategy(const json::value& spec, Causes& out) {
   }
 }
 
-void check_spec(const json::value& object, Causes& out) {
-  const json::value& spec = at(object, {"spec"});
+void check_daemon_set_spec(const json::value& object, Causes& out) {
+  const json::value& spec = value_at(object, {"spec"});
   const json::value* selector = json::find(spec, {"selector"});
-  const json::value& pod = at(spec, {"template"});
+  const json::value& pod = value_at(spec, {"template"});
   const json::object& labels = json::get_object(pod, {"metadata", "labels"});
   check_label_selector(selector, "spec.selector", out);
   if (const auto fits = selects(selector, labels); fits && !*fits) {
@@ -130,14 +124,14 @@ void check_spec(const json::value& object, Causes& out) {
   check_pod_template(pod, "spec.template", out);
   check_always_running(pod, "spec.template", "DaemonSet", out);
   check_counts(spec, "spec", {"minReadySeconds"}, out);
-  check_strategy(spec, out);
+  check_daemon_set_strategy(spec, out);
   check_counts(spec, "spec", {"revisionHistoryLimit"}, out);
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_daemon_set(const json::value& object, const Admission& context) {
   Causes out;
   if (context.old != nullptr && context.subresource == "status") {
-    check_counts(at(object, {"status"}), "status",
+    check_counts(value_at(object, {"status"}), "status",
                  {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled",
                   "numberReady", "observedGeneration", "updatedNumberScheduled", "numberAvailable",
                   "numberUnavailable", "collisionCount"},
@@ -149,18 +143,18 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
     check_immutable(json::find(object, {"spec", "selector"}),
                     json::find(*context.old, {"spec", "selector"}), "spec.selector", out);
   }
-  check_spec(object, out);
+  check_daemon_set_spec(object, out);
   return out;
 }
 
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+std::vector<std::string> daemon_set_warnings(const json::value& object, const Admission& context) {
   std::vector<std::string> out;
   warn_of_template(object, context, "spec.template", out);
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
-  const json::value& pod = at(object, {"spec", "template", "spec"});
+json::array daemon_set_cells(const json::value& object, std::int64_t now_s) {
+  const json::value& pod = value_at(object, {"spec", "template", "spec"});
   const std::string nodes = LabelSelector::from_map(json::get_object(pod, {"nodeSelector"})).text();
   return {count(object, {"status", "desiredNumberScheduled"}),
           count(object, {"status", "currentNumberScheduled"}),
@@ -174,7 +168,7 @@ json::array cells(const json::value& object, std::int64_t now_s) {
           selector_cell(json::find(object, {"spec", "selector"}))};
 }
 
-std::vector<Column> columns() {
+std::vector<Column> daemon_set_columns() {
   const std::string docs =
       " More info: https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/";
   return {
@@ -217,12 +211,12 @@ Kind daemon_set_kind() {
           .categories = {"all"},
           .has_status = true,
           .schema = "io.k8s.api.apps.v1.DaemonSet",
-          .columns = columns(),
-          .set_defaults = set_defaults,
-          .prepare = prepare,
-          .validate = validate,
-          .warnings = warnings,
-          .cells = cells};
+          .columns = daemon_set_columns(),
+          .set_defaults = set_daemon_set_defaults,
+          .prepare = prepare_daemon_set,
+          .validate = validate_daemon_set,
+          .warnings = daemon_set_warnings,
+          .cells = daemon_set_cells};
 }
 
 }  // namespace skiff::api

@@ -14,7 +14,7 @@ using schema::child;
 
 constexpr std::string_view kStrategy = "spec.strategy";
 
-void set_defaults(json::value& object) {
+void set_deployment_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
@@ -53,7 +53,7 @@ json::value shown_strategy(const json::value& object) {
       {"RollingUpdate", std::move(shown)}};
 }
 
-void check_rolling(const json::value& rolling, const std::string& path, Causes& out) {
+void check_deployment_rolling(const json::value& rolling, const std::string& path, Causes& out) {
   const json::value none = 0;
   const json::value* unavailable = json::find(rolling, {"maxUnavailable"});
   const json::value* surge = json::find(rolling, {"maxSurge"});
@@ -68,7 +68,7 @@ void check_rolling(const json::value& rolling, const std::string& path, Causes& 
   check_at_most_100_percent(*unavailable, at, out);
 }
 
-void check_strategy(const json::value& object, Causes& out) {
+void check_deployment_strategy(const json::value& object, Causes& out) {
   const std::string_view type = json::get_string(object, {"spec", "strategy", "type"});
   const json::value* rolling = json::find(object, {"spec", "strategy", "rollingUpdate"});
   const std::string path = child(kStrategy, "rollingUpdate");
@@ -78,14 +78,14 @@ void check_strategy(const json::value& object, Causes& out) {
           schema::forbidden(path, "may not be specified when strategy `type` is 'Recreate'"));
     }
   } else if (type == "RollingUpdate") {
-    if (rolling != nullptr) check_rolling(*rolling, path, out);
+    if (rolling != nullptr) check_deployment_rolling(*rolling, path, out);
   } else {
     out.push_back(schema::unsupported(std::string(kStrategy), shown_strategy(object),
                                       {"Recreate", "RollingUpdate"}));
   }
 }
 
-void check_status(const json::value& object, const json::value& old, Causes& out) {
+void check_deployment_status(const json::value& object, const json::value& old, Causes& out) {
   static const json::value kNothing;
   const json::value* status = json::find(object, {"status"});
   check_counts(
@@ -100,10 +100,10 @@ void check_status(const json::value& object, const json::value& old, Causes& out
   check_collisions(object, old, out);
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_deployment(const json::value& object, const Admission& context) {
   Causes out;
   if (context.subresource == "status" && context.old != nullptr) {
-    check_status(object, *context.old, out);
+    check_deployment_status(object, *context.old, out);
     return out;
   }
   const json::value* spec = json::find(object, {"spec"});
@@ -111,7 +111,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   check_counts(*spec, "spec", {"replicas"}, out);
   check_owned_selector(object, "deployment", out);
   check_owned_template(object, "ReplicaSet", "invalid label selector", out);
-  check_strategy(object, out);
+  check_deployment_strategy(object, out);
   check_counts(*spec, "spec",
                {"minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"}, out);
   const auto deadline = json::get_int(*spec, {"progressDeadlineSeconds"});
@@ -126,7 +126,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array deployment_cells(const json::value& object, std::int64_t now_s) {
   static const json::value kNothing;
   const json::value* pod = json::find(object, {"spec", "template", "spec"});
   const json::value* selector = json::find(object, {"spec", "selector"});
@@ -167,10 +167,10 @@ Kind deployment_kind() {
            {"Selector", "string", "", 1,
             "Label selector for pods. Existing ReplicaSets whose pods are selected by this will "
             "be the ones affected by this deployment."}},
-      .set_defaults = set_defaults,
-      .validate = validate,
+      .set_defaults = set_deployment_defaults,
+      .validate = validate_deployment,
       .warnings = workload_warnings,
-      .cells = cells};
+      .cells = deployment_cells};
 }
 
 }  // namespace skiff::api

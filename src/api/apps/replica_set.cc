@@ -8,7 +8,7 @@
 namespace skiff::api {
 namespace {
 
-void set_defaults(json::value& object) {
+void set_replica_set_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
@@ -17,7 +17,7 @@ void set_defaults(json::value& object) {
   if (json::object* status = object_in(*root, "status")) default_int(*status, "replicas", 0);
 }
 
-void check_status(const json::value& object, Causes& out) {
+void check_replica_set_status(const json::value& object, Causes& out) {
   const json::value* status = json::find(object, {"status"});
   if (status == nullptr) return;
   check_counts(*status, "status",
@@ -30,10 +30,10 @@ void check_status(const json::value& object, Causes& out) {
                 "cannot be greater than readyReplicas", out);
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_replica_set(const json::value& object, const Admission& context) {
   Causes out;
   if (context.subresource == "status") {
-    check_status(object, out);
+    check_replica_set_status(object, out);
     return out;
   }
   const json::value* spec = json::find(object, {"spec"});
@@ -49,7 +49,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array replica_set_cells(const json::value& object, std::int64_t now_s) {
   static const json::value kNothing;
   const json::value* pod = json::find(object, {"spec", "template", "spec"});
   if (pod == nullptr) pod = &kNothing;
@@ -94,10 +94,10 @@ Kind replica_set_kind() {
             "info: "
             "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"
             "#label-selectors"}},
-      .set_defaults = set_defaults,
-      .validate = validate,
+      .set_defaults = set_replica_set_defaults,
+      .validate = validate_replica_set,
       .warnings = workload_warnings,
-      .cells = cells};
+      .cells = replica_set_cells};
 }
 
 }  // namespace skiff::api

@@ -16,13 +16,6 @@ namespace {
 
 using schema::child;
 
-const json::value kNothing = json::object();
-
-const json::value& at(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found == nullptr ? kNothing : *found;
-}
-
 void default_claims(json::object& spec) {
   json::value* list = spec.if_contains("volumeClaimTemplates");
   if (list == nullptr || !list->is_array()) return;
@@ -55,7 +48,7 @@ void default_strategy(json::object& spec) {
   if (text_in(*strategy, "type") == "RollingUpdate") default_int(*rolling, "partition", 0);
 }
 
-void set_defaults(json::value& object) {
+void set_stateful_set_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
@@ -80,7 +73,7 @@ json::value shown_rolling(const json::value* rolling) {
   return json::object{{"Partition", count(*rolling, {"partition"})}, {"MaxUnavailable", nullptr}};
 }
 
-void check_strategy(const json::value& spec, Causes& out) {
+void check_stateful_set_strategy(const json::value& spec, Causes& out) {
   const std::string_view type = json::get_string(spec, {"updateStrategy", "type"});
   const json::value* rolling = json::find(spec, {"updateStrategy", "rollingUpdate"});
   const std::string path = "spec.updateStrategy.rollingUpdate";
@@ -125,7 +118,7 @@ void check_claims(const json::value& spec, Causes& out) {
 
 // The template as pods will see it: volumes of the claims are there, and names come from the set.
 json::value template_to_check(const json::value& spec) {
-  json::value pod = at(spec, {"template"});
+  json::value pod = value_at(spec, {"template"});
   if (!pod.is_object()) return pod;
   const json::array& claims = json::get_array(spec, {"volumeClaimTemplates"});
   json::object& inner = json::make_object(pod, {"spec"});
@@ -149,7 +142,7 @@ json::value template_to_check(const json::value& spec) {
 }
 
 void check_template(const json::value& object, bool skip_pod, Causes& out) {
-  const json::value& spec = at(object, {"spec"});
+  const json::value& spec = value_at(object, {"spec"});
   const json::value* selector = json::find(spec, {"selector"});
   const json::value pod = template_to_check(spec);
   const json::object& labels = json::get_object(pod, {"metadata", "labels"});
@@ -169,14 +162,14 @@ void check_template(const json::value& object, bool skip_pod, Causes& out) {
                     out);
 }
 
-void check_spec(const json::value& object, bool update, bool skip_pod, Causes& out) {
-  const json::value& spec = at(object, {"spec"});
+void check_stateful_set_spec(const json::value& object, bool update, bool skip_pod, Causes& out) {
+  const json::value& spec = value_at(object, {"spec"});
   const std::string_view policy = json::get_string(spec, {"podManagementPolicy"});
   if (policy != "OrderedReady" && policy != "Parallel") {
     out.push_back(schema::invalid("spec.podManagementPolicy", json::string(policy),
                                   "must be 'OrderedReady' or 'Parallel'"));
   }
-  check_strategy(spec, out);
+  check_stateful_set_strategy(spec, out);
   for (const std::string_view field : {"whenDeleted", "whenScaled"}) {
     const std::string_view when =
         json::get_string(spec, {"persistentVolumeClaimRetentionPolicy", field});
@@ -186,7 +179,7 @@ void check_spec(const json::value& object, bool update, bool skip_pod, Causes& o
   }
   if (!update) check_claims(spec, out);
   check_counts(spec, "spec", {"replicas", "minReadySeconds"}, out);
-  check_counts(at(spec, {"ordinals"}), "spec.ordinals", {"start"}, out);
+  check_counts(value_at(spec, {"ordinals"}), "spec.ordinals", {"start"}, out);
   const std::string_view service = json::get_string(spec, {"serviceName"});
   if (!update && !service.empty()) {
     for (const std::string& bad : names::check_dns1123_label(service)) {
@@ -195,11 +188,11 @@ void check_spec(const json::value& object, bool update, bool skip_pod, Causes& o
   }
   check_owned_selector(object, "statefulset", out);
   check_template(object, skip_pod, out);
-  check_always_running(at(spec, {"template"}), "spec.template", "StatefulSet", out);
+  check_always_running(value_at(spec, {"template"}), "spec.template", "StatefulSet", out);
 }
 
-void check_unchanged(const json::value& object, const json::value& old, Causes& out) {
-  json::value rest = at(object, {"spec"});
+void check_stateful_set_unchanged(const json::value& object, const json::value& old, Causes& out) {
+  json::value rest = value_at(object, {"spec"});
   if (!rest.is_object()) return;
   for (const std::string_view field :
        {"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals",
@@ -207,7 +200,7 @@ void check_unchanged(const json::value& object, const json::value& old, Causes& 
     rest.get_object().erase(field);
     if (const json::value* v = json::find(old, {"spec", field})) rest.get_object()[field] = *v;
   }
-  if (rest == at(old, {"spec"})) return;
+  if (rest == value_at(old, {"spec"})) return;
   out.push_back(schema::forbidden(
       "spec",
       "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
@@ -215,8 +208,8 @@ void check_unchanged(const json::value& object, const json::value& old, Causes& 
       "'minReadySeconds' are forbidden"));
 }
 
-void check_status(const json::value& object, const json::value& old, Causes& out) {
-  check_counts(at(object, {"status"}), "status",
+void check_stateful_set_status(const json::value& object, const json::value& old, Causes& out) {
+  check_counts(value_at(object, {"status"}), "status",
                {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas",
                 "availableReplicas", "observedGeneration", "collisionCount"},
                out);
@@ -228,25 +221,26 @@ void check_status(const json::value& object, const json::value& old, Causes& out
   check_collisions(object, old, out);
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_stateful_set(const json::value& object, const Admission& context) {
   Causes out;
   if (context.old == nullptr) {
-    check_spec(object, false, false, out);
+    check_stateful_set_spec(object, false, false, out);
     return out;
   }
   if (context.subresource == "status") {
-    check_status(object, *context.old, out);
+    check_stateful_set_status(object, *context.old, out);
     return out;
   }
   // What an older server let in does not stop an update.
   Causes before;
-  check_spec(*context.old, true, false, before);
-  check_spec(object, true, !before.empty(), out);
-  check_unchanged(object, *context.old, out);
+  check_stateful_set_spec(*context.old, true, false, before);
+  check_stateful_set_spec(object, true, !before.empty(), out);
+  check_stateful_set_unchanged(object, *context.old, out);
   return out;
 }
 
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+std::vector<std::string> stateful_set_warnings(const json::value& object,
+                                               const Admission& context) {
   std::vector<std::string> out;
   warn_of_template(object, context, "spec.template", out);
   if (context.subresource.empty() && count(object, {"spec", "revisionHistoryLimit"}) < 0) {
@@ -257,8 +251,8 @@ std::vector<std::string> warnings(const json::value& object, const Admission& co
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
-  const json::value& pod = at(object, {"spec", "template", "spec"});
+json::array stateful_set_cells(const json::value& object, std::int64_t now_s) {
+  const json::value& pod = value_at(object, {"spec", "template", "spec"});
   return {json::string(fmt::format("{}/{}", count(object, {"status", "readyReplicas"}),
                                    count(object, {"spec", "replicas"}))),
           json::string(age_cell(object, now_s)), names_cell(pod), images_cell(pod)};
@@ -278,10 +272,10 @@ Kind stateful_set_kind() {
                       {"Age", "string", "", 0, std::string(kAgeHelp)},
                       {"Containers", "string", "", 1, std::string(kContainersHelp)},
                       {"Images", "string", "", 1, std::string(kImagesHelp)}},
-          .set_defaults = set_defaults,
-          .validate = validate,
-          .warnings = warnings,
-          .cells = cells};
+          .set_defaults = set_stateful_set_defaults,
+          .validate = validate_stateful_set,
+          .warnings = stateful_set_warnings,
+          .cells = stateful_set_cells};
 }
 
 }  // namespace skiff::api

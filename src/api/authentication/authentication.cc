@@ -3,7 +3,7 @@
 namespace skiff::api {
 namespace {
 
-Kind question(std::string plural, std::string kind) {
+Kind authentication_question(std::string plural, std::string kind) {
   Kind out{.resource = {"authentication.k8s.io", "v1", plural, kind, false},
            .has_generation = false,
            .verbs = {"create"},
@@ -15,7 +15,9 @@ Kind question(std::string plural, std::string kind) {
 
 }  // namespace
 
-Kind token_review_kind() { return question("tokenreviews", "TokenReview"); }
-Kind self_subject_review_kind() { return question("selfsubjectreviews", "SelfSubjectReview"); }
+Kind token_review_kind() { return authentication_question("tokenreviews", "TokenReview"); }
+Kind self_subject_review_kind() {
+  return authentication_question("selfsubjectreviews", "SelfSubjectReview");
+}
 
 }  // namespace skiff::api

@@ -3,7 +3,7 @@
 namespace skiff::api {
 namespace {
 
-Kind question(std::string plural, std::string kind, bool namespaced) {
+Kind authorization_question(std::string plural, std::string kind, bool namespaced) {
   Kind out{.resource = {"authorization.k8s.io", "v1", plural, kind, namespaced},
            .has_generation = false,
            .verbs = {"create"},
@@ -16,16 +16,16 @@ Kind question(std::string plural, std::string kind, bool namespaced) {
 }  // namespace
 
 Kind subject_access_review_kind() {
-  return question("subjectaccessreviews", "SubjectAccessReview", false);
+  return authorization_question("subjectaccessreviews", "SubjectAccessReview", false);
 }
 Kind self_subject_access_review_kind() {
-  return question("selfsubjectaccessreviews", "SelfSubjectAccessReview", false);
+  return authorization_question("selfsubjectaccessreviews", "SelfSubjectAccessReview", false);
 }
 Kind local_subject_access_review_kind() {
-  return question("localsubjectaccessreviews", "LocalSubjectAccessReview", true);
+  return authorization_question("localsubjectaccessreviews", "LocalSubjectAccessReview", true);
 }
 Kind self_subject_rules_review_kind() {
-  return question("selfsubjectrulesreviews", "SelfSubjectRulesReview", false);
+  return authorization_question("selfsubjectrulesreviews", "SelfSubjectRulesReview", false);
 }
 
 }  // namespace skiff::api

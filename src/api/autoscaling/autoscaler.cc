@@ -9,7 +9,7 @@
 namespace skiff::api {
 namespace {
 
-constexpr int kCpuUtilization = 80;
+constexpr int kDefaultCpuUtilization = 80;
 constexpr std::string_view kMetricsNote = "autoscaling.alpha.kubernetes.io/metrics";
 
 json::array cpu_metric(std::int64_t utilization) {
@@ -37,14 +37,14 @@ void default_rules(json::object& behavior, std::string_view direction) {
   policies = std::move(fresh);
 }
 
-void set_defaults(json::value& object) {
+void set_autoscaler_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
   default_int(*spec, "minReplicas", 1);
   json::value& metrics = (*spec)["metrics"];
   if (metrics.is_null() || (metrics.is_array() && metrics.get_array().empty())) {
-    metrics = cpu_metric(kCpuUtilization);
+    metrics = cpu_metric(kDefaultCpuUtilization);
   }
   if (json::object* behavior = object_in(*spec, "behavior", false)) {
     default_rules(*behavior, "scaleUp");
@@ -59,17 +59,17 @@ void set_v1_defaults(json::value& object) {
   default_int(*spec, "minReplicas", 1);
   // What says all of a newer version's metrics stands in a note.
   if (!json::get_object(object, {"metadata", "annotations"}).contains(kMetricsNote)) {
-    default_int(*spec, "targetCPUUtilizationPercentage", kCpuUtilization);
+    default_int(*spec, "targetCPUUtilizationPercentage", kDefaultCpuUtilization);
   }
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_autoscaler(const json::value& object, const Admission& context) {
   Causes out;
   check_autoscaler(object, context, out);
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array autoscaler_cells(const json::value& object, std::int64_t now_s) {
   const auto least = json::get_int(object, {"spec", "minReplicas"});
   return {json::string(fmt::format("{}/{}",
                                    json::get_string(object, {"spec", "scaleTargetRef", "kind"}),
@@ -84,10 +84,10 @@ json::array cells(const json::value& object, std::int64_t now_s) {
 json::array v1_cells(const json::value& object, std::int64_t now_s) {
   json::value whole = object;
   autoscaler_to_v2(whole);
-  return cells(whole, now_s);
+  return autoscaler_cells(whole, now_s);
 }
 
-std::vector<Column> columns() {
+std::vector<Column> autoscaler_columns() {
   return {
       {"Reference", "string", "", 0,
        "scaleTargetRef points to the target resource to scale, and is used to the pods for which "
@@ -124,10 +124,10 @@ std::vector<Kind> autoscaling_kinds() {
             .has_status = true,
             .has_generation = false,
             .schema = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler",
-            .columns = columns(),
-            .set_defaults = set_defaults,
-            .validate = validate,
-            .cells = cells};
+            .columns = autoscaler_columns(),
+            .set_defaults = set_autoscaler_defaults,
+            .validate = validate_autoscaler,
+            .cells = autoscaler_cells};
   Kind view = kept;
   view.resource.version = "v1";
   view.schema = "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler";

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "api/autoscaling/autoscaling.h"
+#include "api/rules.h"
 #include "base/names.h"
 #include "base/quantity.h"
 #include "base/strings.h"
@@ -13,21 +14,11 @@ namespace {
 
 using schema::child;
 
-const json::value kNothing = json::object();
-
-const json::value& at(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found == nullptr ? kNothing : *found;
-}
-
-bool given(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found != nullptr && !found->is_null();
-}
+const json::value kNoSpec = json::object();
 
 // What can stand in a path.
-void check_segment(std::string_view text, const std::string& path, std::string_view missing,
-                   Causes& out) {
+void check_target_segment(std::string_view text, const std::string& path, std::string_view missing,
+                          Causes& out) {
   if (text.empty()) {
     out.push_back(schema::required(path, missing));
   } else if (text == "." || text == "..") {
@@ -46,10 +37,10 @@ struct VersionRule {
   bool core_too = false;  // a kind without group is allowed
 };
 
-void check_reference(const json::value& reference, const std::string& path, VersionRule rule,
-                     Causes& out) {
-  check_segment(json::get_string(reference, {"kind"}), child(path, "kind"), "", out);
-  check_segment(json::get_string(reference, {"name"}), child(path, "name"), "", out);
+void check_target_reference(const json::value& reference, const std::string& path, VersionRule rule,
+                            Causes& out) {
+  check_target_segment(json::get_string(reference, {"kind"}), child(path, "kind"), "", out);
+  check_target_segment(json::get_string(reference, {"name"}), child(path, "name"), "", out);
   if (rule.skip) return;
   const std::string_view version = json::get_string(reference, {"apiVersion"});
   const auto parts = split(version, '/');
@@ -72,7 +63,7 @@ void check_target(const json::value& target, const std::string& path, Causes& ou
                                   "must be either Utilization, Value, or AverageValue"));
   }
   for (const std::string_view field : {"value", "averageValue"}) {
-    if (!given(target, {field})) continue;
+    if (!present(target, {field})) continue;
     const auto q = Quantity::from_json(*json::find(target, {field}));
     if (q && (q->zero() || q->negative())) {
       out.push_back(
@@ -87,16 +78,16 @@ void check_target(const json::value& target, const std::string& path, Causes& ou
 }
 
 void check_identifier(const json::value& source, const std::string& path, Causes& out) {
-  check_segment(json::get_string(source, {"metric", "name"}), child(path, "metric.name"),
-                "must specify a metric name", out);
+  check_target_segment(json::get_string(source, {"metric", "name"}), child(path, "metric.name"),
+                       "must specify a metric name", out);
 }
 
 // A resource's use, of the whole pod or of one container.
 void check_usage(const json::value& source, const std::string& path, Causes& out) {
-  const json::value& target = at(source, {"target"});
+  const json::value& target = value_at(source, {"target"});
   check_target(target, child(path, "target"), out);
-  const bool value = given(target, {"averageValue"});
-  const bool utilization = given(target, {"averageUtilization"});
+  const bool value = present(target, {"averageValue"});
+  const bool utilization = present(target, {"averageUtilization"});
   if (!value && !utilization) {
     out.push_back(schema::required(child(path, "target.averageUtilization"),
                                    "must set either a target raw value or a target utilization"));
@@ -108,11 +99,11 @@ void check_usage(const json::value& source, const std::string& path, Causes& out
   }
 }
 
-void check_source(const json::value& source, std::string_view kind, const std::string& path,
-                  Causes& out) {
-  const json::value& target = at(source, {"target"});
+void check_metric_source(const json::value& source, std::string_view kind, const std::string& path,
+                         Causes& out) {
+  const json::value& target = value_at(source, {"target"});
   const std::string value_path = child(path, "target.averageValue");
-  const bool value = given(target, {"value"}), average = given(target, {"averageValue"});
+  const bool value = present(target, {"value"}), average = present(target, {"averageValue"});
   if (kind == "resource" || kind == "containerResource") {
     if (json::get_string(source, {"name"}).empty()) {
       out.push_back(schema::required(child(path, "name"), "must specify a resource name"));
@@ -129,8 +120,8 @@ void check_source(const json::value& source, std::string_view kind, const std::s
     return;
   }
   if (kind == "object") {
-    check_reference(at(source, {"describedObject"}), child(path, "describedObject"),
-                    {.core_too = true}, out);
+    check_target_reference(value_at(source, {"describedObject"}), child(path, "describedObject"),
+                           {.core_too = true}, out);
   }
   check_identifier(source, path, out);
   check_target(target, child(path, "target"), out);
@@ -158,31 +149,32 @@ void check_metric(const json::value& metric, const std::string& path, Causes& ou
   }
   const Cause unknown = schema::unsupported(child(path, "type"), json::string(type), types);
   if (!known) out.push_back(unknown);
-  std::vector<std::string_view> present;
+  std::vector<std::string_view> sources;
   for (const std::string_view kind :
        {"object", "external", "pods", "resource", "containerResource"}) {
-    if (!given(metric, {kind})) continue;
-    present.push_back(kind);
-    if (present.size() == 1) check_source(at(metric, {kind}), kind, child(path, kind), out);
+    if (!present(metric, {kind})) continue;
+    sources.push_back(kind);
+    if (sources.size() == 1)
+      check_metric_source(value_at(metric, {kind}), kind, child(path, kind), out);
   }
   std::string expected(type);
   if (!expected.empty()) expected[0] = static_cast<char>(expected[0] | 0x20);  // to lower case
   if (!known) {
     out.push_back(unknown);
     expected.clear();
-  } else if (!given(metric, {expected})) {
+  } else if (!present(metric, {expected})) {
     out.push_back(schema::required(child(path, expected),
                                    "must populate information for the given metric source"));
   }
-  if (present.size() == 1) return;
-  for (const std::string_view kind : present) {
+  if (sources.size() == 1) return;
+  for (const std::string_view kind : sources) {
     if (kind == expected) continue;
     out.push_back(
         schema::forbidden(child(path, kind), "must populate the given metric source only"));
   }
 }
 
-void check_rules(const json::value& rules, const std::string& path, Causes& out) {
+void check_scaling_rules(const json::value& rules, const std::string& path, Causes& out) {
   constexpr std::int64_t kMostWindow = 3600, kMostPeriod = 1800;
   const auto window = json::get_int(rules, {"stabilizationWindowSeconds"});
   const std::string window_path = child(path, "stabilizationWindowSeconds");
@@ -193,7 +185,7 @@ void check_rules(const json::value& rules, const std::string& path, Causes& out)
     out.push_back(schema::invalid(window_path, *window, "must be less than or equal to 3600"));
   }
   const std::string_view select = json::get_string(rules, {"selectPolicy"});
-  if (given(rules, {"selectPolicy"}) && !is_one_of(select, {"Disabled", "Max", "Min"})) {
+  if (present(rules, {"selectPolicy"}) && !is_one_of(select, {"Disabled", "Max", "Min"})) {
     out.push_back(schema::unsupported(child(path, "selectPolicy"), json::string(select),
                                       {"Disabled", "Max", "Min"}));
   }
@@ -225,11 +217,12 @@ void check_rules(const json::value& rules, const std::string& path, Causes& out)
 
 void check_autoscaler(const json::value& object, const Admission& context, Causes& out) {
   if (context.subresource == "status") {
-    check_counts(at(object, {"status"}), "status", {"currentReplicas", "desiredReplicas"}, out);
+    check_counts(value_at(object, {"status"}), "status", {"currentReplicas", "desiredReplicas"},
+                 out);
     return;
   }
-  const json::value& spec = at(object, {"spec"});
-  const json::value& old = context.old == nullptr ? kNothing : at(*context.old, {"spec"});
+  const json::value& spec = value_at(object, {"spec"});
+  const json::value& old = context.old == nullptr ? kNoSpec : value_at(*context.old, {"spec"});
   const std::int64_t least = json::get_int(spec, {"minReplicas"}).value_or(1);
   const std::int64_t most = count(spec, {"maxReplicas"});
   const std::int64_t bound = json::get_int(old, {"minReplicas"}) == 0 ? 0 : 1;
@@ -242,14 +235,15 @@ void check_autoscaler(const json::value& object, const Admission& context, Cause
     out.push_back(schema::invalid("spec.maxReplicas", most,
                                   "must be greater than or equal to `minReplicas`"));
   }
-  const json::value& reference = at(spec, {"scaleTargetRef"});
+  const json::value& reference = value_at(spec, {"scaleTargetRef"});
   const auto same = [&](std::string_view field) {
     return json::get_string(reference, {field}) == json::get_string(old, {"scaleTargetRef", field});
   };
-  check_reference(reference, "spec.scaleTargetRef",
-                  {.skip = context.old != nullptr && same("apiVersion") && same("kind"),
-                   .core_too = json::get_string(reference, {"kind"}) == "ReplicationController"},
-                  out);
+  check_target_reference(
+      reference, "spec.scaleTargetRef",
+      {.skip = context.old != nullptr && same("apiVersion") && same("kind"),
+       .core_too = json::get_string(reference, {"kind"}) == "ReplicationController"},
+      out);
   const json::array& metrics = json::get_array(spec, {"metrics"});
   bool outside = false;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
@@ -262,8 +256,9 @@ void check_autoscaler(const json::value& object, const Admission& context, Cause
                                     "support scaling to zero replicas"));
   }
   for (const std::string_view direction : {"scaleUp", "scaleDown"}) {
-    if (!given(spec, {"behavior", direction})) continue;
-    check_rules(at(spec, {"behavior", direction}), child("spec.behavior", direction), out);
+    if (!present(spec, {"behavior", direction})) continue;
+    check_scaling_rules(value_at(spec, {"behavior", direction}), child("spec.behavior", direction),
+                        out);
   }
 }
 
@@ -277,8 +272,9 @@ std::string targets_cell(const json::value& object) {
     std::string kind(json::get_string(metrics[i], {"type"}));
     if (kind.empty()) kind = "?";
     kind[0] = static_cast<char>(kind[0] | 0x20);
-    const json::value& source = at(metrics[i], {kind});
-    const json::value& now = i < statuses.size() ? at(statuses[i], {kind, "current"}) : kNothing;
+    const json::value& source = value_at(metrics[i], {kind});
+    const json::value& now =
+        i < statuses.size() ? value_at(statuses[i], {kind, "current"}) : kNoSpec;
     const auto amount = [](const json::value& from, std::string_view field) -> std::string {
       const json::value* v = json::find(from, {field});
       if (v == nullptr || v->is_null()) return "<unknown>";
@@ -289,8 +285,8 @@ std::string targets_cell(const json::value& object) {
       const auto n = json::get_int(from, {"averageUtilization"});
       return n ? fmt::format("{}%", *n) : std::string(none);
     };
-    const json::value& target = at(source, {"target"});
-    const bool average = given(target, {"averageValue"});
+    const json::value& target = value_at(source, {"target"});
+    const bool average = present(target, {"averageValue"});
     if (kind == "resource" || kind == "containerResource") {
       out.push_back(
           fmt::format("{}: {}/{}", json::get_string(source, {"name"}),

@@ -1,6 +1,7 @@
 // autoscaling/v1 knows one target, the use of CPU. Everything else that v2 has is carried in
 // annotations, in the older form that v1's types had for it.
 #include "api/autoscaling/autoscaling.h"
+#include "api/rules.h"
 
 namespace skiff::api {
 namespace {
@@ -10,19 +11,14 @@ constexpr std::string_view kCurrentMetrics = "autoscaling.alpha.kubernetes.io/cu
 constexpr std::string_view kConditions = "autoscaling.alpha.kubernetes.io/conditions";
 constexpr std::string_view kBehavior = "autoscaling.alpha.kubernetes.io/behavior";
 
-const json::value* given(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found == nullptr || found->is_null() ? nullptr : found;
-}
-
 void move_field(const json::value& from, Path path, json::object& to, std::string_view name) {
-  if (const json::value* v = given(from, path)) to[name] = *v;
+  if (const json::value* v = present(from, path)) to[name] = *v;
 }
 
 bool is_cpu_use(const json::value& metric) {
   return json::get_string(metric, {"type"}) == "Resource" &&
          json::get_string(metric, {"resource", "name"}) == "cpu" &&
-         given(metric, {"resource", "target", "averageUtilization"}) != nullptr;
+         present(metric, {"resource", "target", "averageUtilization"}) != nullptr;
 }
 
 std::string source_field(const json::value& metric) {
@@ -37,7 +33,7 @@ json::object metric_to_v1(const json::value& metric, bool status) {
   const std::string prefix = status ? "current" : "target";
   const std::string name = source_field(metric);
   json::object out{{"type", json::string(json::get_string(metric, {"type"}))}};
-  const json::value* source = given(metric, {name});
+  const json::value* source = present(metric, {name});
   if (source == nullptr) return out;
   json::object inner;
   if (name == "resource" || name == "containerResource") {
@@ -77,7 +73,7 @@ json::object metric_to_v2(const json::value& metric, bool status) {
   const std::string prefix = status ? "current" : "target";
   const std::string name = source_field(metric);
   json::object out{{"type", json::string(json::get_string(metric, {"type"}))}};
-  const json::value* source = given(metric, {name});
+  const json::value* source = present(metric, {name});
   if (source == nullptr) return out;
   json::object inner, amount, identifier;
   move_field(*source, {"name"}, inner, "name");
@@ -137,8 +133,8 @@ json::value renamed(const json::value& v, bool to_own) {
   return out;
 }
 
-json::array each(const json::array& metrics, bool status,
-                 json::object (*convert)(const json::value&, bool)) {
+json::array convert_each(const json::array& metrics, bool status,
+                         json::object (*convert)(const json::value&, bool)) {
   json::array out;
   for (const json::value& metric : metrics) out.emplace_back(convert(metric, status));
   return out;
@@ -177,7 +173,7 @@ void autoscaler_to_v2(json::value& object) {
   json::value conditions = take_note(object, kConditions), behavior = take_note(object, kBehavior);
   json::object& spec = json::make_object(object, {"spec"});
   json::array all;
-  if (metrics.is_array()) all = each(metrics.get_array(), false, metric_to_v2);
+  if (metrics.is_array()) all = convert_each(metrics.get_array(), false, metric_to_v2);
   const auto wanted = json::get_int(object, {"spec", "targetCPUUtilizationPercentage"});
   constexpr std::int64_t kCpuUtilization = 80;
   if (wanted || all.empty()) all.emplace_back(cpu_use(wanted.value_or(kCpuUtilization), false));
@@ -189,7 +185,7 @@ void autoscaler_to_v2(json::value& object) {
   const auto used = json::get_int(object, {"status", "currentCPUUtilizationPercentage"});
   status.erase("currentCPUUtilizationPercentage");
   if (current.is_array()) {
-    status["currentMetrics"] = each(current.get_array(), true, metric_to_v2);
+    status["currentMetrics"] = convert_each(current.get_array(), true, metric_to_v2);
   } else if (used) {
     status["currentMetrics"] = json::array{cpu_use(*used, true)};
   }
@@ -229,7 +225,8 @@ void autoscaler_to_v1(json::value& object) {
     }
   }
   if (!others.empty()) put_note(object, kMetrics, others);
-  if (!current.empty()) put_note(object, kCurrentMetrics, each(current, true, metric_to_v1));
+  if (!current.empty())
+    put_note(object, kCurrentMetrics, convert_each(current, true, metric_to_v1));
   if (behavior.is_object()) put_note(object, kBehavior, behavior);
   if (!conditions.get_array().empty()) put_note(object, kConditions, conditions);
 }

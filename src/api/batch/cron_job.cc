@@ -18,14 +18,7 @@ namespace {
 
 using schema::child;
 
-const json::value kNothing = json::object();
-
-const json::value& at(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found == nullptr ? kNothing : *found;
-}
-
-void set_defaults(json::value& object) {
+void set_cron_job_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
@@ -94,7 +87,7 @@ void check_zone(const json::value& spec, Causes& out) {
 }
 
 void check_job_template(const json::value& spec, Causes& out) {
-  const json::value& job = at(spec, {"jobTemplate", "spec"});
+  const json::value& job = value_at(spec, {"jobTemplate", "spec"});
   const std::string path = "spec.jobTemplate.spec";
   check_job_spec(job, path, out);
   const json::value* selector = json::find(job, {"selector"});
@@ -107,13 +100,14 @@ void check_job_template(const json::value& spec, Causes& out) {
   }
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_cron_job(const json::value& object, const Admission& context) {
   Causes out;
   if (context.subresource == "status") return out;
-  const json::value& spec = at(object, {"spec"});
+  const json::value& spec = value_at(object, {"spec"});
   check_schedule(spec, context.old, out);
   check_counts(spec, "spec", {"startingDeadlineSeconds"}, out);
-  if (context.old == nullptr || at(spec, {"timeZone"}) != at(*context.old, {"spec", "timeZone"})) {
+  if (context.old == nullptr ||
+      value_at(spec, {"timeZone"}) != value_at(*context.old, {"spec", "timeZone"})) {
     check_zone(spec, out);
   }
   const std::string_view policy = json::get_string(spec, {"concurrencyPolicy"});
@@ -132,7 +126,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return out;
 }
 
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+std::vector<std::string> cron_job_warnings(const json::value& object, const Admission& context) {
   std::vector<std::string> out;
   if (!context.subresource.empty()) return out;
   if (context.old == nullptr) {
@@ -147,9 +141,9 @@ std::vector<std::string> warnings(const json::value& object, const Admission& co
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
-  const json::value& job = at(object, {"spec", "jobTemplate", "spec"});
-  const json::value& pod = at(job, {"template", "spec"});
+json::array cron_job_cells(const json::value& object, std::int64_t now_s) {
+  const json::value& job = value_at(object, {"spec", "jobTemplate", "spec"});
+  const json::value& pod = value_at(job, {"template", "spec"});
   const auto suspend = json::get_bool(object, {"spec", "suspend"});
   const auto last = time_at(object, {"status", "lastScheduleTime"});
   return {json::string(json::get_string(object, {"spec", "schedule"})),
@@ -165,7 +159,7 @@ json::array cells(const json::value& object, std::int64_t now_s) {
           selector_cell(json::find(job, {"selector"}))};
 }
 
-std::vector<Column> columns() {
+std::vector<Column> cron_job_columns() {
   return {
       {"Schedule", "string", "", 0,
        "The schedule in Cron format, see https://en.wikipedia.org/wiki/Cron."},
@@ -205,11 +199,11 @@ Kind cron_job_kind() {
           .categories = {"all"},
           .has_status = true,
           .schema = "io.k8s.api.batch.v1.CronJob",
-          .columns = columns(),
-          .set_defaults = set_defaults,
-          .validate = validate,
-          .warnings = warnings,
-          .cells = cells};
+          .columns = cron_job_columns(),
+          .set_defaults = set_cron_job_defaults,
+          .validate = validate_cron_job,
+          .warnings = cron_job_warnings,
+          .cells = cron_job_cells};
 }
 
 }  // namespace skiff::api

@@ -7,6 +7,7 @@
 #include "api/core/pod_warnings.h"
 #include "api/help.h"
 #include "api/meta.h"
+#include "api/rules.h"
 #include "base/names.h"
 #include "base/time.h"
 #include "schema/causes.h"
@@ -18,22 +19,10 @@ using schema::child;
 using schema::entry;
 
 constexpr std::string_view kUidLabel = "batch.kubernetes.io/controller-uid";
-constexpr std::string_view kNameLabel = "batch.kubernetes.io/job-name";
+constexpr std::string_view kJobNameLabel = "batch.kubernetes.io/job-name";
 // What they were called before labels had prefixes.
 constexpr std::string_view kOldUidLabel = "controller-uid";
 constexpr std::string_view kOldNameLabel = "job-name";
-
-const json::value kNothing = json::object();
-
-const json::value& at(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found == nullptr ? kNothing : *found;
-}
-
-bool given(const json::value& object, Path path) {
-  const json::value* found = json::find(object, path);
-  return found != nullptr && !found->is_null();
-}
 
 void default_labels(json::object& root, const json::value& object) {
   const json::object labels = json::get_object(object, {"spec", "template", "metadata", "labels"});
@@ -43,16 +32,16 @@ void default_labels(json::object& root, const json::value& object) {
   if (own != nullptr && own->empty()) *own = labels;
 }
 
-void set_defaults(json::value& object) {
+void set_job_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
-  if (!given(object, {"spec", "completions"}) && !given(object, {"spec", "parallelism"})) {
+  if (!present(object, {"spec", "completions"}) && !present(object, {"spec", "parallelism"})) {
     default_int(*spec, "completions", 1);
   }
   default_int(*spec, "parallelism", 1);
   default_int(*spec, "backoffLimit",
-              given(object, {"spec", "backoffLimitPerIndex"}) ? INT32_MAX : 6);
+              present(object, {"spec", "backoffLimitPerIndex"}) ? INT32_MAX : 6);
   default_text(*spec, "completionMode", "NonIndexed");
   json::value& suspend = (*spec)["suspend"];
   if (suspend.is_null()) suspend = false;
@@ -60,7 +49,7 @@ void set_defaults(json::value& object) {
   if (manual.is_null()) manual = false;
   json::value& replacement = (*spec)["podReplacementPolicy"];
   if (replacement.is_null()) {
-    replacement = given(object, {"spec", "podFailurePolicy"}) ? "Failed" : "TerminatingOrFailed";
+    replacement = present(object, {"spec", "podFailurePolicy"}) ? "Failed" : "TerminatingOrFailed";
   }
   default_job_spec(*spec);
   default_labels(*root, object);
@@ -78,12 +67,12 @@ void generate_selector(json::value& object) {
   json::object* wanted = selector == nullptr ? nullptr : object_in(*selector, "matchLabels");
   if (labels == nullptr || wanted == nullptr) return;
   const json::string uid(api::uid(object)), own_name(api::name(object));
-  for (const std::string_view key : {kOldNameLabel, kNameLabel}) labels->emplace(key, own_name);
+  for (const std::string_view key : {kOldNameLabel, kJobNameLabel}) labels->emplace(key, own_name);
   for (const std::string_view key : {kOldUidLabel, kUidLabel}) labels->emplace(key, uid);
   wanted->emplace(kUidLabel, uid);
 }
 
-void prepare(json::value& object, const Admission& context) {
+void prepare_job(json::value& object, const Admission& context) {
   if (context.old != nullptr) return;
   if (json::get_bool(object, {"spec", "manualSelector"}).value_or(false)) return;
   generate_selector(object);
@@ -113,9 +102,9 @@ void check_generated(const json::value& job, bool prefixed, Causes& out) {
   json::object expected{{kOldUidLabel, uid}, {kOldNameLabel, own_name}};
   if (prefixed) {
     check_has_label(labels, kUidLabel, json::view(uid), out);
-    check_has_label(labels, kNameLabel, json::view(own_name), out);
+    check_has_label(labels, kJobNameLabel, json::view(own_name), out);
     expected[kUidLabel] = uid;
-    expected[kNameLabel] = own_name;
+    expected[kJobNameLabel] = own_name;
   }
   if (const auto fits = selects(selector, expected); fits && !*fits) {
     out.push_back(schema::invalid("spec.selector", shown_selector(selector),
@@ -124,7 +113,7 @@ void check_generated(const json::value& job, bool prefixed, Causes& out) {
 }
 
 void check_whole_spec(const json::value& job, Causes& out) {
-  const json::value& spec = at(job, {"spec"});
+  const json::value& spec = value_at(job, {"spec"});
   check_job_spec(spec, "spec", out);
   const json::value* selector = json::find(spec, {"selector"});
   if (selector == nullptr || selector->is_null()) {
@@ -140,7 +129,7 @@ void check_whole_spec(const json::value& job, Causes& out) {
 }
 
 // The last pod of an indexed job has the longest name.
-void check_pod_names(const json::value& job, Causes& out) {
+void check_indexed_pod_names(const json::value& job, Causes& out) {
   const std::int64_t completions = count(job, {"spec", "completions"});
   if (json::get_string(job, {"spec", "completionMode"}) != "Indexed" || completions < 1) return;
   const std::string longest = fmt::format("{}-{}", name(job), completions - 1);
@@ -173,21 +162,21 @@ void allow_scheduling(const json::value& pod, json::value& old) {
     if (const json::value* v = json::find(from, {key})) to[key] = *v;
   };
   json::object& spec = json::make_object(old, {"spec"});
-  const json::value& now = at(pod, {"spec"});
+  const json::value& now = value_at(pod, {"spec"});
   for (const std::string_view key : {"nodeSelector", "tolerations", "schedulingGates"}) {
     take(spec, now, key);
   }
   json::object& affinity = json::make_object(spec, {"affinity"});
-  take(affinity, at(now, {"affinity"}), "nodeAffinity");
+  take(affinity, value_at(now, {"affinity"}), "nodeAffinity");
   if (affinity.empty() && json::find(now, {"affinity"}) == nullptr) spec.erase("affinity");
   json::object& metadata = json::make_object(old, {"metadata"});
   for (const std::string_view key : {"labels", "annotations"})
-    take(metadata, at(pod, {"metadata"}), key);
+    take(metadata, value_at(pod, {"metadata"}), key);
 }
 
-void check_update(const json::value& job, const json::value& old, Causes& out) {
-  const json::value& spec = at(job, {"spec"});
-  const json::value& before = at(old, {"spec"});
+void check_job_update(const json::value& job, const json::value& old, Causes& out) {
+  const json::value& spec = value_at(job, {"spec"});
+  const json::value& before = value_at(old, {"spec"});
   check_whole_spec(job, out);
   check_completions(spec, before, out);
   const auto unchanged = [&](std::string_view field) {
@@ -195,9 +184,10 @@ void check_update(const json::value& job, const json::value& old, Causes& out) {
                     out);
   };
   unchanged("selector");
-  json::value old_template = at(before, {"template"});
-  if (json::get_bool(before, {"suspend"}).value_or(false) && !given(old, {"status", "startTime"})) {
-    allow_scheduling(at(spec, {"template"}), old_template);
+  json::value old_template = value_at(before, {"template"});
+  if (json::get_bool(before, {"suspend"}).value_or(false) &&
+      !present(old, {"status", "startTime"})) {
+    allow_scheduling(value_at(spec, {"template"}), old_template);
   }
   check_immutable(json::find(spec, {"template"}), &old_template, "spec.template", out);
   for (const std::string_view field : {"completionMode", "podFailurePolicy", "backoffLimitPerIndex",
@@ -206,7 +196,7 @@ void check_update(const json::value& job, const json::value& old, Causes& out) {
   }
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_job(const json::value& object, const Admission& context) {
   Causes out;
   if (context.old != nullptr && context.subresource == "status") {
     check_job_status(object, *context.old, out);
@@ -216,17 +206,17 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   if (context.old != nullptr) {
     const json::object& labels =
         json::get_object(*context.old, {"spec", "template", "metadata", "labels"});
-    prefixed = labels.contains(kNameLabel) && labels.contains(kUidLabel);
+    prefixed = labels.contains(kJobNameLabel) && labels.contains(kUidLabel);
   }
   check_generated(object, prefixed, out);
   check_whole_spec(object, out);
-  check_pod_names(object, out);
+  check_indexed_pod_names(object, out);
   // The real server checks the spec once more on update, and says everything twice.
-  if (context.old != nullptr) check_update(object, *context.old, out);
+  if (context.old != nullptr) check_job_update(object, *context.old, out);
   return out;
 }
 
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+std::vector<std::string> job_warnings(const json::value& object, const Admission& context) {
   std::vector<std::string> out;
   if (!context.subresource.empty()) return out;
   if (context.old == nullptr) warn_of_pod_names(object, out);
@@ -243,7 +233,7 @@ std::vector<std::string> warnings(const json::value& object, const Admission& co
   return out;
 }
 
-std::string status_cell(const json::value& job) {
+std::string job_status_cell(const json::value& job) {
   if (condition_true(job, "Complete")) return "Complete";
   if (condition_true(job, "Failed")) return "Failed";
   if (deleting(job)) return "Terminating";
@@ -255,7 +245,7 @@ std::string status_cell(const json::value& job) {
 
 std::string completions_cell(const json::value& job) {
   const std::int64_t succeeded = count(job, {"status", "succeeded"});
-  if (given(job, {"spec", "completions"})) {
+  if (present(job, {"spec", "completions"})) {
     return fmt::format("{}/{}", succeeded, count(job, {"spec", "completions"}));
   }
   const std::int64_t parallelism = count(job, {"spec", "parallelism"});
@@ -270,14 +260,14 @@ std::string duration_cell(const json::value& job, std::int64_t now_s) {
   return age(Duration(end.value_or(Time(std::chrono::seconds(now_s))) - *start));
 }
 
-std::optional<std::string> field_text(const json::value& job, std::string_view path) {
+std::optional<std::string> job_field_text(const json::value& job, std::string_view path) {
   if (path != "status.successful") return std::nullopt;
   return std::to_string(count(job, {"status", "succeeded"}));
 }
 
-json::array cells(const json::value& job, std::int64_t now_s) {
-  const json::value& pod = at(job, {"spec", "template", "spec"});
-  return {json::string(status_cell(job)),
+json::array job_cells(const json::value& job, std::int64_t now_s) {
+  const json::value& pod = value_at(job, {"spec", "template", "spec"});
+  return {json::string(job_status_cell(job)),
           json::string(completions_cell(job)),
           json::string(duration_cell(job, now_s)),
           json::string(age_cell(job, now_s)),
@@ -310,12 +300,12 @@ Kind job_kind() {
                    "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"
                    "#label-selectors"}},
       .selectable = {"status.successful"},
-      .set_defaults = set_defaults,
-      .prepare = prepare,
-      .validate = validate,
-      .warnings = warnings,
-      .field_text = field_text,
-      .cells = cells};
+      .set_defaults = set_job_defaults,
+      .prepare = prepare_job,
+      .validate = validate_job,
+      .warnings = job_warnings,
+      .field_text = job_field_text,
+      .cells = job_cells};
 }
 
 std::vector<Kind> batch_kinds() { return {job_kind(), cron_job_kind()}; }

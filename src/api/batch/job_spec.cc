@@ -7,6 +7,7 @@
 
 #include "api/batch/batch.h"
 #include "api/core/pod_template.h"
+#include "api/rules.h"
 #include "base/names.h"
 #include "base/strings.h"
 #include "schema/causes.h"
@@ -23,11 +24,6 @@ constexpr std::size_t kManagedByBytes = 63, kIndexesBytes = 64 * 1024;
 
 std::optional<std::int64_t> number(const json::value& spec, std::string_view field) {
   return json::get_int(spec, {field});
-}
-
-bool given(const json::value& spec, std::string_view field) {
-  const json::value* found = json::find(spec, {field});
-  return found != nullptr && !found->is_null();
 }
 
 void check_indexed(const json::value& spec, std::string_view path, Causes& out) {
@@ -50,7 +46,8 @@ void check_indexed(const json::value& spec, std::string_view path, Causes& out) 
   if (failed && *failed > kMostIndexed) {
     out.push_back(schema::invalid(failed_path, *failed, "must be less than or equal to 100000"));
   }
-  if (!completions || *completions <= kMostIndexed || !given(spec, "backoffLimitPerIndex")) return;
+  if (!completions || *completions <= kMostIndexed || !present(spec, {"backoffLimitPerIndex"}))
+    return;
   constexpr std::string_view kHigh =
       "must be less than or equal to 10000 when completions are above 100000 and used with backoff "
       "limit per index";
@@ -66,14 +63,14 @@ void check_indexed(const json::value& spec, std::string_view path, Causes& out) 
   }
 }
 
-void check_mode(const json::value& spec, std::string_view path, Causes& out) {
+void check_completion_mode(const json::value& spec, std::string_view path, Causes& out) {
   const std::string_view mode = json::get_string(spec, {"completionMode"});
-  if (given(spec, "completionMode") && mode != "NonIndexed" && mode != "Indexed") {
+  if (present(spec, {"completionMode"}) && mode != "NonIndexed" && mode != "Indexed") {
     out.push_back(schema::unsupported(child(path, "completionMode"), json::string(mode),
                                       {"NonIndexed", "Indexed"}));
   }
   if (mode == "Indexed") check_indexed(spec, path, out);
-  if (given(spec, "completionMode") && mode != "NonIndexed") return;
+  if (present(spec, {"completionMode"}) && mode != "NonIndexed") return;
   for (const std::string_view field : {"backoffLimitPerIndex", "maxFailedIndexes"}) {
     if (const auto n = number(spec, field)) {
       out.push_back(schema::invalid(child(path, field), *n, "requires indexed completion mode"));
@@ -90,7 +87,7 @@ void check_exit_codes(const json::value& codes, const std::string& path,
     out.push_back(schema::unsupported(child(path, "operator"), json::string(op), {"In", "NotIn"}));
   }
   const std::string_view name = json::get_string(codes, {"containerName"});
-  if (given(codes, "containerName") && !containers.contains(name)) {
+  if (present(codes, {"containerName"}) && !containers.contains(name)) {
     out.push_back(
         schema::invalid(child(path, "containerName"), json::string(name),
                         "must be one of the container or initContainer names in the pod template"));
@@ -98,7 +95,7 @@ void check_exit_codes(const json::value& codes, const std::string& path,
   const json::array& values = json::get_array(codes, {"values"});
   const std::string values_path = child(path, "values");
   if (values.empty()) {
-    const json::value shown = given(codes, "values") ? json::value(values) : json::value();
+    const json::value shown = present(codes, {"values"}) ? json::value(values) : json::value();
     out.push_back(schema::invalid(values_path, shown, "at least one value is required"));
   } else if (values.size() > kMostExitCodes) {
     out.push_back(schema::too_many(values_path, values.size(), kMostExitCodes));
@@ -116,7 +113,7 @@ void check_exit_codes(const json::value& codes, const std::string& path,
   if (!ordered) out.push_back(schema::invalid(values_path, values, "must be ordered"));
 }
 
-void check_conditions(const json::array& patterns, const std::string& path, Causes& out) {
+void check_condition_patterns(const json::array& patterns, const std::string& path, Causes& out) {
   if (patterns.size() > kMostPatterns) {
     out.push_back(schema::too_many(path, patterns.size(), kMostPatterns));
   }
@@ -145,7 +142,7 @@ void check_failure_rule(const json::value& spec, const json::value& rule, const 
     out.push_back(
         schema::required(at, R"(valid values: ["Count" "FailIndex" "FailJob" "Ignore"])"));
   } else if (action == "FailIndex") {
-    if (!given(spec, "backoffLimitPerIndex")) {
+    if (!present(spec, {"backoffLimitPerIndex"})) {
       out.push_back(
           schema::invalid(at, json::string(action), "requires the backoffLimitPerIndex to be set"));
     }
@@ -153,13 +150,14 @@ void check_failure_rule(const json::value& spec, const json::value& rule, const 
     out.push_back(
         schema::unsupported(at, json::string(action), {"Count", "FailIndex", "FailJob", "Ignore"}));
   }
-  const bool by_code = given(rule, "onExitCodes");
+  const bool by_code = present(rule, {"onExitCodes"});
   const json::array& conditions = json::get_array(rule, {"onPodConditions"});
   if (by_code) {
     check_exit_codes(*json::find(rule, {"onExitCodes"}), child(path, "onExitCodes"), containers,
                      out);
   }
-  if (!conditions.empty()) check_conditions(conditions, child(path, "onPodConditions"), out);
+  if (!conditions.empty())
+    check_condition_patterns(conditions, child(path, "onPodConditions"), out);
   if (by_code && !conditions.empty()) {
     out.push_back(schema::invalid_unshown(
         path, "specifying both OnExitCodes and OnPodConditions is not supported"));
@@ -188,7 +186,7 @@ void check_failure_policy(const json::value& spec, const std::string& path, Caus
 void check_success_rule(const json::value& rule, std::int64_t completions, const std::string& path,
                         Causes& out) {
   const auto wanted = number(rule, "succeededCount");
-  const bool indexes = given(rule, "succeededIndexes");
+  const bool indexes = present(rule, {"succeededIndexes"});
   if (!wanted && !indexes) {
     out.push_back(schema::required(
         path, "at least one of succeededCount or succeededIndexes must be specified"));
@@ -250,7 +248,7 @@ void check_restart(const json::value& spec, std::string_view path, Causes& out) 
     out.push_back(schema::required(at, R"(valid values: "OnFailure", "Never")"));
   } else if (policy != "OnFailure" && policy != "Never") {
     out.push_back(schema::unsupported(at, json::string(policy), {"OnFailure", "Never"}));
-  } else if (given(spec, "podFailurePolicy") && policy != "Never") {
+  } else if (present(spec, {"podFailurePolicy"}) && policy != "Never") {
     out.push_back(
         schema::invalid(at, json::string(policy),
                         R"(only "Never" is supported when podFailurePolicy is specified)"));
@@ -316,14 +314,15 @@ void default_job_spec(json::object& spec) {
 }
 
 void check_job_policies(const json::value& spec, std::string_view path, Causes& out) {
-  if (given(spec, "podFailurePolicy")) {
+  if (present(spec, {"podFailurePolicy"})) {
     check_failure_policy(spec, child(path, "podFailurePolicy"), out);
   }
-  if (given(spec, "successPolicy")) check_success_policy(spec, child(path, "successPolicy"), out);
+  if (present(spec, {"successPolicy"}))
+    check_success_policy(spec, child(path, "successPolicy"), out);
   const std::string_view policy = json::get_string(spec, {"podReplacementPolicy"});
-  if (!given(spec, "podReplacementPolicy") || policy == "Failed") return;
+  if (!present(spec, {"podReplacementPolicy"}) || policy == "Failed") return;
   const std::string at = child(path, "podReplacementPolicy");
-  if (given(spec, "podFailurePolicy")) {
+  if (present(spec, {"podFailurePolicy"})) {
     out.push_back(schema::unsupported(at, json::string(policy), {"Failed"}));
   } else if (policy != "TerminatingOrFailed") {
     out.push_back(schema::unsupported(at, json::string(policy), {"Failed", "TerminatingOrFailed"}));
@@ -336,18 +335,18 @@ void check_job_spec(const json::value& spec, std::string_view path, Causes& out)
                {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
                 "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes"},
                out);
-  if (given(spec, "maxFailedIndexes") && !given(spec, "backoffLimitPerIndex")) {
+  if (present(spec, {"maxFailedIndexes"}) && !present(spec, {"backoffLimitPerIndex"})) {
     out.push_back(schema::required(child(path, "backoffLimitPerIndex"),
                                    "when maxFailedIndexes is specified"));
   }
-  if (given(spec, "managedBy")) {
+  if (present(spec, {"managedBy"})) {
     const std::string_view manager = json::get_string(spec, {"managedBy"});
     check_domain_path(manager, child(path, "managedBy"), out);
     if (manager.size() > kManagedByBytes) {
       out.push_back(schema::too_long(child(path, "managedBy"), kManagedByBytes));
     }
   }
-  check_mode(spec, path, out);
+  check_completion_mode(spec, path, out);
   check_job_policies(spec, path, out);
   const json::value* pod = json::find(spec, {"template"});
   check_pod_template(pod == nullptr ? kNothing : *pod, child(path, "template"), out);

@@ -7,6 +7,7 @@
 
 #include "api/batch/batch.h"
 #include "api/meta.h"
+#include "api/rules.h"
 #include "base/strings.h"
 #include "schema/causes.h"
 
@@ -14,18 +15,6 @@ namespace skiff::api {
 namespace {
 
 using schema::child;
-
-const json::value kNothing = json::object();
-
-const json::value& status_of(const json::value& job) {
-  const json::value* found = json::find(job, {"status"});
-  return found == nullptr ? kNothing : *found;
-}
-
-bool given(const json::value& at, Path path) {
-  const json::value* found = json::find(at, path);
-  return found != nullptr && !found->is_null();
-}
 
 bool condition_false(const json::value& job, std::string_view type) {
   const json::object* found = condition(job, type);
@@ -35,7 +24,11 @@ bool condition_false(const json::value& job, std::string_view type) {
 class JobStatusChecks {
  public:
   JobStatusChecks(const json::value& job, const json::value& old, Causes& out)
-      : job_(job), old_(old), now_(status_of(job)), before_(status_of(old)), out_(out) {}
+      : job_(job),
+        old_(old),
+        now_(value_at(job, {"status"})),
+        before_(value_at(old, {"status"})),
+        out_(out) {}
 
   void run() {
     check_numbers();
@@ -131,7 +124,7 @@ class JobStatusChecks {
     }
     const bool never_ran = json::get_bool(job_, {"spec", "suspend"}).value_or(false) &&
                            json::get_int(job_, {"spec", "completions"}) == 0;
-    if ((turned_now || changed("startTime")) && !never_ran && !given(now_, {"startTime"})) {
+    if ((turned_now || changed("startTime")) && !never_ran && !present(now_, {"startTime"})) {
       need("startTime", "startTime is required for finished job");
     }
     if ((turned_now || changed("uncountedTerminatedPods")) &&
@@ -143,7 +136,7 @@ class JobStatusChecks {
 
   void check_indexes() {
     const auto completions = json::get_int(job_, {"spec", "completions"});
-    const bool per_index = given(job_, {"spec", "backoffLimitPerIndex"});
+    const bool per_index = present(job_, {"spec", "backoffLimitPerIndex"});
     const std::string_view done = json::get_string(now_, {"completedIndexes"});
     const std::string_view failed = json::get_string(now_, {"failedIndexes"});
     const auto parse = [&](std::string_view field, std::string_view text) {
@@ -151,14 +144,14 @@ class JobStatusChecks {
       if (!counted) say(field, fmt::format("error parsing {}: {}", field, counted.error().message));
     };
     if (changed("completedIndexes") && completions) parse("completedIndexes", done);
-    if (changed("failedIndexes") && completions && per_index && given(now_, {"failedIndexes"})) {
+    if (changed("failedIndexes") && completions && per_index && present(now_, {"failedIndexes"})) {
       parse("failedIndexes", failed);
     }
     if (changed("completedIndexes") && !done.empty() && !indexed()) {
       say("completedIndexes",
           "cannot set non-empty completedIndexes when non-indexed completion mode");
     }
-    if (changed("failedIndexes") && !per_index && given(now_, {"failedIndexes"})) {
+    if (changed("failedIndexes") && !per_index && present(now_, {"failedIndexes"})) {
       say("failedIndexes", "cannot set non-null failedIndexes when backoffLimitPerIndex is null");
     }
     if ((changed("failedIndexes") || changed("completedIndexes")) && completions) {
@@ -207,7 +200,7 @@ class JobStatusChecks {
     if (is("SuccessCriteriaMet") && is("FailureTarget")) {
       say_conditions("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions");
     }
-    if (given(job_, {"spec", "successPolicy"}) && !is("SuccessCriteriaMet") && is("Complete")) {
+    if (present(job_, {"spec", "successPolicy"}) && !is("SuccessCriteriaMet") && is("Complete")) {
       say_conditions(
           "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True");
     }
@@ -230,12 +223,12 @@ class JobStatusChecks {
       out_.push_back(schema::invalid("status.succeeded", count(now_, {"succeeded"}),
                                      "cannot decrease the succeeded counter"));
     }
-    if (given(now_, {"completionTime"}) && given(before_, {"completionTime"}) &&
+    if (present(now_, {"completionTime"}) && present(before_, {"completionTime"}) &&
         changed("completionTime")) {
       say("completionTime", "field is immutable");
     }
     const bool resumes = was("Suspended") && condition_false(job_, "Suspended");
-    if (given(before_, {"startTime"}) && changed("startTime") && !resumes &&
+    if (present(before_, {"startTime"}) && changed("startTime") && !resumes &&
         !json::get_bool(job_, {"spec", "suspend"}).value_or(false)) {
       need("startTime", "startTime cannot be removed for unsuspended job");
     }

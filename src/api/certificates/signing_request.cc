@@ -42,8 +42,8 @@ const std::vector<std::string>& usages() {
   return kUsages;
 }
 
-void copy_member(json::object& to, const json::value& from,
-                 std::initializer_list<std::string_view> path, std::string_view name) {
+void copy_request_member(json::object& to, const json::value& from,
+                         std::initializer_list<std::string_view> path, std::string_view name) {
   const json::value* v = json::find(from, path);
   if (v != nullptr) {
     to[name] = *v;
@@ -73,27 +73,27 @@ void stamp_conditions(json::value& object, const json::value& old, std::string_v
 
 // Who asks is told by the server. A spec never changes; each sub-resource changes its part of the
 // status.
-void prepare(json::value& object, const Admission& context) {
+void prepare_signing_request(json::value& object, const Admission& context) {
   json::object* root = object.if_object();
   if (root == nullptr) return;
   if (context.old == nullptr) {
     json::object& spec = json::make_object(object, {"spec"});
     for (const std::string_view field : {"username", "uid", "groups", "extra"}) {
-      if (context.user != nullptr) copy_member(spec, *context.user, {field}, field);
+      if (context.user != nullptr) copy_request_member(spec, *context.user, {field}, field);
     }
     root->erase("status");
     return;
   }
   const json::value& old = *context.old;
-  copy_member(*root, old, {"spec"}, "spec");
+  copy_request_member(*root, old, {"spec"}, "spec");
   if (context.subresource.empty()) {
-    copy_member(*root, old, {"status"}, "status");
+    copy_request_member(*root, old, {"status"}, "status");
     return;
   }
   stamp_conditions(object, old, context.now);
   if (context.subresource == "approval") {
-    copy_member(json::make_object(object, {"status"}), old, {"status", "certificate"},
-                "certificate");
+    copy_request_member(json::make_object(object, {"status"}), old, {"status", "certificate"},
+                        "certificate");
   }
 }
 
@@ -143,7 +143,7 @@ void check_usages(const json::value& object, Rules& rules) {
   }
 }
 
-void check_conditions(const json::value& object, Rules& rules) {
+void check_approval_conditions(const json::value& object, Rules& rules) {
   const std::string path = "status.conditions";
   const json::array& list = json::get_array(object, {"status", "conditions"});
   std::set<std::string_view> seen;
@@ -176,7 +176,8 @@ json::array conditions_of(const json::value& object, std::string_view type) {
   return out;
 }
 
-void check_update(const json::value& object, const Admission& context, Rules& rules) {
+void check_signing_request_update(const json::value& object, const Admission& context,
+                                  Rules& rules) {
   const json::value& old = *context.old;
   for (const std::string_view type : {"Approved", "Denied", "Failed"}) {
     if (conditions_of(object, type).size() < conditions_of(old, type).size()) {
@@ -203,7 +204,7 @@ void check_update(const json::value& object, const Admission& context, Rules& ru
   }
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_signing_request(const json::value& object, const Admission& context) {
   Rules rules;
   const std::string_view request = json::get_string(object, {"spec", "request"});
   const auto pem = base64::decode(request);
@@ -225,12 +226,12 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
     rules.say(schema::invalid("spec.expirationSeconds", *seconds,
                               "may not specify a duration less than 600 seconds (10 minutes)"));
   }
-  check_conditions(object, rules);
-  if (context.old != nullptr) check_update(object, context, rules);
+  check_approval_conditions(object, rules);
+  if (context.old != nullptr) check_signing_request_update(object, context, rules);
   return rules.take();
 }
 
-std::string status_cell(const json::value& object) {
+std::string signing_request_status_cell(const json::value& object) {
   std::string out = !conditions_of(object, "Denied").empty()     ? "Denied"
                     : !conditions_of(object, "Approved").empty() ? "Approved"
                                                                  : "Pending";
@@ -239,13 +240,13 @@ std::string status_cell(const json::value& object) {
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array signing_request_cells(const json::value& object, std::int64_t now_s) {
   const auto seconds = json::get_int(object, {"spec", "expirationSeconds"});
   return {json::string(age_cell(object, now_s)),
           json::string(or_none(json::get_string(object, {"spec", "signerName"}))),
           json::string(json::get_string(object, {"spec", "username"})),
           json::string(seconds ? age(std::chrono::seconds(*seconds)) : "<none>"),
-          json::string(status_cell(object))};
+          json::string(signing_request_status_cell(object))};
 }
 
 }  // namespace
@@ -265,9 +266,9 @@ std::vector<Kind> certificates_kinds() {
                        {"RequestedDuration", "string"},
                        {"Condition", "string"}},
            .selectable = {"spec.signerName"},
-           .prepare = prepare,
-           .validate = validate,
-           .cells = cells}};
+           .prepare = prepare_signing_request,
+           .validate = validate_signing_request,
+           .cells = signing_request_cells}};
 }
 
 }  // namespace skiff::api

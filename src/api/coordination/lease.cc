@@ -5,7 +5,7 @@
 namespace skiff::api {
 namespace {
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array lease_cells(const json::value& object, std::int64_t now_s) {
   return {json::string(json::get_string(object, {"spec", "holderIdentity"})),
           json::string(age_cell(object, now_s))};
 }
@@ -20,7 +20,7 @@ Kind lease_kind() {
           .columns = {{"Holder", "string"}, {"Age", "string"}},
           .lazy = true,
           .unconditional_update = false,
-          .cells = cells};
+          .cells = lease_cells};
 }
 
 }  // namespace skiff::api

@@ -39,8 +39,8 @@ void check_base64(const json::object& data, std::string_view path, std::size_t& 
 }
 
 // Once `immutable` is true, neither it nor these fields change.
-void check_immutable(const json::value& object, const Admission& context,
-                     std::initializer_list<std::string_view> fields, std::vector<Cause>& out) {
+void check_immutable_data(const json::value& object, const Admission& context,
+                          std::initializer_list<std::string_view> fields, std::vector<Cause>& out) {
   if (context.old == nullptr || !json::get_bool(*context.old, {"immutable"}).value_or(false)) {
     return;
   }
@@ -71,7 +71,7 @@ std::vector<Cause> validate_config_map(const json::value& object, const Admissio
     }
   }
   if (bytes > kDataBytes) out.push_back(schema::too_long("[]", kDataBytes));
-  check_immutable(object, context, {"data", "binaryData"}, out);
+  check_immutable_data(object, context, {"data", "binaryData"}, out);
   return out;
 }
 
@@ -129,7 +129,7 @@ std::vector<Cause> validate_secret(const json::value& object, const Admission& c
   if (context.old != nullptr && json::get_string(*context.old, {"type"}) != type) {
     out.push_back(schema::invalid("type", json::string(type), "field is immutable"));
   }
-  check_immutable(object, context, {"data"}, out);
+  check_immutable_data(object, context, {"data"}, out);
   return out;
 }
 

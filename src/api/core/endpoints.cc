@@ -11,7 +11,7 @@ namespace {
 
 using schema::child;
 
-void set_defaults(json::value& object) {
+void set_endpoints_defaults(json::value& object) {
   json::object* root = object.if_object();
   if (root == nullptr) return;
   each(*root, "subsets", [](json::object& subset) {
@@ -19,7 +19,7 @@ void set_defaults(json::value& object) {
   });
 }
 
-void check_address(const json::value& address, const std::string& path, Rules& rules) {
+void check_endpoint_address(const json::value& address, const std::string& path, Rules& rules) {
   const std::string_view ip = json::get_string(address, {"ip"});
   rules.ip(child(path, "ip"), ip);
   const std::string_view host = json::get_string(address, {"hostname"});
@@ -31,7 +31,8 @@ void check_address(const json::value& address, const std::string& path, Rules& r
   rules.endpoint_ip(child(path, "ip"), ip);
 }
 
-void check_port(const json::value& port, bool several, const std::string& path, Rules& rules) {
+void check_endpoint_port(const json::value& port, bool several, const std::string& path,
+                         Rules& rules) {
   const std::string_view name = json::get_string(port, {"name"});
   if (several && name.empty()) {
     rules.say(schema::required(child(path, "name")));
@@ -47,7 +48,7 @@ void check_port(const json::value& port, bool several, const std::string& path, 
   }
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_endpoints(const json::value& object, const Admission& context) {
   const json::value* subsets = json::find(object, {"subsets"});
   if (context.old != nullptr && same_value(subsets, json::find(*context.old, {"subsets"}))) {
     return {};
@@ -64,11 +65,11 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
     for (const std::string_view field : {"addresses", "notReadyAddresses"}) {
       const json::array& addresses = json::get_array(list[i], {field});
       for (std::size_t k = 0; k < addresses.size(); ++k) {
-        check_address(addresses[k], child(child(path, field), k), rules);
+        check_endpoint_address(addresses[k], child(child(path, field), k), rules);
       }
     }
     for (std::size_t k = 0; k < ports.size(); ++k) {
-      check_port(ports[k], ports.size() > 1, child(child(path, "ports"), k), rules);
+      check_endpoint_port(ports[k], ports.size() > 1, child(child(path, "ports"), k), rules);
     }
   }
   return rules.take();
@@ -100,7 +101,7 @@ std::string endpoints_cell(const json::value& object) {
                      all.size() - kShown);
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array endpoints_cells(const json::value& object, std::int64_t now_s) {
   return {json::string(endpoints_cell(object)), json::string(age_cell(object, now_s))};
 }
 
@@ -115,9 +116,9 @@ Kind endpoints_kind() {
       .has_generation = false,
       .schema = "io.k8s.api.core.v1.Endpoints",
       .columns = {{"Endpoints", "string"}, {"Age", "string"}},
-      .set_defaults = set_defaults,
-      .validate = validate,
-      .cells = cells};
+      .set_defaults = set_endpoints_defaults,
+      .validate = validate_endpoints,
+      .cells = endpoints_cells};
 }
 
 }  // namespace skiff::api

@@ -44,12 +44,12 @@ void check_length(const json::value& event, std::string_view field, std::size_t 
   }
 }
 
-std::vector<Cause> validate(const json::value& event, const Admission&) {
+std::vector<Cause> validate_core_event(const json::value& event, const Admission&) {
   return validate_event(event, "reportingComponent");
 }
 
 // Where the component is not told, the controller is.
-std::optional<std::string> field_text(const json::value& event, std::string_view path) {
+std::optional<std::string> event_field_text(const json::value& event, std::string_view path) {
   if (path != "source") return std::nullopt;
   const std::string_view component = json::get_string(event, {"source", "component"});
   return std::string(component.empty() ? json::get_string(event, {"reportingComponent"})
@@ -130,8 +130,8 @@ Kind event_kind() {
                          "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
                          "reportingComponent", "source", "type"},
           .lazy = true,
-          .validate = validate,
-          .field_text = field_text,
+          .validate = validate_core_event,
+          .field_text = event_field_text,
           .cells = event_cells};
 }
 

@@ -6,27 +6,27 @@
 namespace skiff::api {
 namespace {
 
-constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
+constexpr std::string_view kNamespaceNameLabel = "kubernetes.io/metadata.name";
 
 // Once it is being deleted, an empty list of finalizers means that it may go.
-void prepare(json::value& object, const Admission&) {
+void prepare_namespace(json::value& object, const Admission&) {
   if (!object.is_object() || deleting(object)) return;
   json::object& spec = json::make_object(object, {"spec"});
   const json::value* list = spec.if_contains("finalizers");
   if (list == nullptr || list->is_null()) spec["finalizers"] = json::array{"kubernetes"};
 }
 
-void set_defaults(json::value& object) {
+void set_namespace_defaults(json::value& object) {
   if (!object.is_object()) return;
   if (const std::string_view n = name(object); !n.empty()) {
-    json::set(object, {"metadata", "labels", kNameLabel}, json::string(n));
+    json::set(object, {"metadata", "labels", kNamespaceNameLabel}, json::string(n));
   }
   if (json::get_string(object, {"status", "phase"}).empty()) {
     json::set(object, {"status", "phase"}, "Active");
   }
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array namespace_cells(const json::value& object, std::int64_t now_s) {
   return {json::string(json::get_string(object, {"status", "phase"})),
           json::string(age_cell(object, now_s))};
 }
@@ -46,9 +46,9 @@ Kind namespace_kind() {
           .schema = "io.k8s.api.core.v1.Namespace",
           .columns = {{"Status", "string"}, {"Age", "string"}},
           .selectable = {"status.phase"},
-          .set_defaults = set_defaults,
-          .prepare = prepare,
-          .cells = cells};
+          .set_defaults = set_namespace_defaults,
+          .prepare = prepare_namespace,
+          .cells = namespace_cells};
 }
 
 }  // namespace skiff::api

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kRolePrefix = "node-role.kubernetes.io/";
 
-std::string status_cell(const json::value& node) {
+std::string node_status_cell(const json::value& node) {
   const json::object* ready = condition(node, "Ready");
   std::string out = "Unknown";
   if (ready != nullptr) out = condition_true(node, "Ready") ? "Ready" : "NotReady";
@@ -29,7 +29,7 @@ std::string roles_cell(const json::value& node) {
   return or_none(join(roles, ","));
 }
 
-std::string address_cell(const json::value& node, std::string_view type) {
+std::string node_address_cell(const json::value& node, std::string_view type) {
   for (const json::value& a : json::get_array(node, {"status", "addresses"})) {
     if (json::get_string(a, {"type"}) == type) return or_none(json::get_string(a, {"address"}));
   }
@@ -41,12 +41,12 @@ std::string info_cell(const json::value& node, std::string_view field) {
   return text.empty() ? std::string("<unknown>") : std::string(text);
 }
 
-json::array cells(const json::value& node, std::int64_t now_s) {
+json::array node_cells(const json::value& node, std::int64_t now_s) {
   json::array out;
   for (const std::string& text :
-       {status_cell(node), roles_cell(node), age_cell(node, now_s),
+       {node_status_cell(node), roles_cell(node), age_cell(node, now_s),
         std::string(json::get_string(node, {"status", "nodeInfo", "kubeletVersion"})),
-        address_cell(node, "InternalIP"), address_cell(node, "ExternalIP"),
+        node_address_cell(node, "InternalIP"), node_address_cell(node, "ExternalIP"),
         info_cell(node, "osImage"), info_cell(node, "kernelVersion"),
         info_cell(node, "containerRuntimeVersion")}) {
     out.emplace_back(json::string(text));
@@ -54,7 +54,7 @@ json::array cells(const json::value& node, std::int64_t now_s) {
   return out;
 }
 
-void set_defaults(json::value& object) {
+void set_node_defaults(json::value& object) {
   const json::value* capacity = json::find(object, {"status", "capacity"});
   if (capacity == nullptr || json::find(object, {"status", "allocatable"}) != nullptr) return;
   json::value copy = *capacity;
@@ -72,12 +72,12 @@ void set_blocks(json::value& object) {
 
 void set_all_defaults(json::value& object) {
   if (!object.is_object()) return;
-  set_defaults(object);
+  set_node_defaults(object);
   set_blocks(object);
 }
 
 // A flag that nobody set reads as false.
-std::optional<std::string> field_text(const json::value& object, std::string_view path) {
+std::optional<std::string> node_field_text(const json::value& object, std::string_view path) {
   if (path != "spec.unschedulable") return std::nullopt;
   return json::get_bool(object, {"spec", "unschedulable"}).value_or(false) ? "true" : "false";
 }
@@ -102,8 +102,8 @@ Kind node_kind() {
                       {"Container-Runtime", "string", "", 1}},
           .selectable = {"spec.unschedulable"},
           .set_defaults = set_all_defaults,
-          .field_text = field_text,
-          .cells = cells};
+          .field_text = node_field_text,
+          .cells = node_cells};
 }
 
 }  // namespace skiff::api

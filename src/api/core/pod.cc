@@ -10,7 +10,7 @@
 namespace skiff::api {
 namespace {
 
-void set_defaults(json::value& object) {
+void set_pod_defaults(json::value& object) {
   if (!object.is_object()) return;
   json::object& spec = json::make_object(object, {"spec"});
   default_pod_spec(spec);
@@ -38,7 +38,7 @@ std::vector<Cause> validate_ephemeral(const json::value& object, const json::val
   return out;
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_pod_write(const json::value& object, const Admission& context) {
   static const json::value kNothing = json::object();
   const json::value* spec = json::find(object, {"spec"});
   if (spec == nullptr) spec = &kNothing;
@@ -69,7 +69,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
 }
 
 // Of new pods only: people seldom change pods, and controllers do not read.
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+std::vector<std::string> new_pod_warnings(const json::value& object, const Admission& context) {
   if (context.old != nullptr || !context.subresource.empty()) return {};
   std::vector<std::string> out;
   warn_of_pod_names(object, out, "the Pod's hostname");
@@ -77,7 +77,7 @@ std::vector<std::string> warnings(const json::value& object, const Admission& co
   return out;
 }
 
-std::optional<std::string> field_text(const json::value& object, std::string_view path) {
+std::optional<std::string> pod_field_text(const json::value& object, std::string_view path) {
   if (path != "spec.hostNetwork") return std::nullopt;
   return json::get_bool(object, {"spec", "hostNetwork"}).value_or(false) ? "true" : "false";
 }
@@ -112,10 +112,10 @@ Kind pod_kind() {
           .selectable = {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
                          "spec.serviceAccountName", "spec.hostNetwork", "status.phase",
                          "status.podIP", "status.podIPs", "status.nominatedNodeName"},
-          .set_defaults = set_defaults,
-          .validate = validate,
-          .warnings = warnings,
-          .field_text = field_text,
+          .set_defaults = set_pod_defaults,
+          .validate = validate_pod_write,
+          .warnings = new_pod_warnings,
+          .field_text = pod_field_text,
           .cells = pod_cells};
 }
 

@@ -22,7 +22,7 @@ void choice(const json::value& at, std::string_view path, std::string_view field
   rules.maybe_one_of(at, path, field, allowed);
 }
 
-void check_ports(const json::value& c, const std::string& path, Rules& rules) {
+void check_container_ports(const json::value& c, const std::string& path, Rules& rules) {
   std::set<std::string_view> seen;
   const json::array& ports = json::get_array(c, {"ports"});
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -220,7 +220,7 @@ void check_common(const json::value& c, const std::string& path, const PodFacts&
   }
   rules.needs(c, path, "image");
   choice(c, path, "terminationMessagePolicy", {"File", "FallbackToLogsOnError"}, rules);
-  check_ports(c, child(path, "ports"), rules);
+  check_container_ports(c, child(path, "ports"), rules);
   check_env(c, child(path, "env"), rules);
   check_env_from(c, child(path, "envFrom"), rules);
   check_mounts(c, child(path, "volumeMounts"), facts, rules);

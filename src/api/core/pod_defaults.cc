@@ -13,8 +13,8 @@ constexpr std::array<std::string_view, 3> kContainerLists{"containers", "initCon
 
 // A request that is not told is the limit.
 void default_requests(json::object& container) {
-  json::object* resources = object_in(container, "resources");
-  json::object* limits = resources == nullptr ? nullptr : object_in(*resources, "limits");
+  json::object* resources = find_object(container, "resources");
+  json::object* limits = resources == nullptr ? nullptr : find_object(*resources, "limits");
   if (limits == nullptr || limits->empty()) return;
   const json::object copy = *limits;
   json::object& requests = json::make_object(*resources, {"requests"});
@@ -22,13 +22,13 @@ void default_requests(json::object& container) {
 }
 
 void default_probe(json::object& container, std::string_view name) {
-  json::object* probe = object_in(container, name);
+  json::object* probe = find_object(container, name);
   if (probe == nullptr) return;
   put(*probe, "timeoutSeconds", 1);
   put(*probe, "periodSeconds", 10);
   put(*probe, "successThreshold", 1);
   put(*probe, "failureThreshold", 3);
-  if (json::object* get = object_in(*probe, "httpGet")) {
+  if (json::object* get = find_object(*probe, "httpGet")) {
     put(*get, "path", "/");
     put(*get, "scheme", "HTTP");
   }
@@ -44,8 +44,8 @@ void default_container(json::object& container) {
   }
   each(container, "ports", [&](json::object& port) { put(port, "protocol", "TCP"); });
   each(container, "env", [](json::object& env) {
-    json::object* from = object_in(env, "valueFrom");
-    json::object* field = from == nullptr ? nullptr : object_in(*from, "fieldRef");
+    json::object* from = find_object(env, "valueFrom");
+    json::object* field = from == nullptr ? nullptr : find_object(*from, "fieldRef");
     if (field != nullptr) put(*field, "apiVersion", "v1");
   });
   for (const std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
@@ -55,25 +55,25 @@ void default_container(json::object& container) {
 
 void default_field_refs(json::object& downward) {
   each(downward, "items", [](json::object& item) {
-    if (json::object* field = object_in(item, "fieldRef")) put(*field, "apiVersion", "v1");
+    if (json::object* field = find_object(item, "fieldRef")) put(*field, "apiVersion", "v1");
   });
 }
 
-void default_volume(json::object& volume) {
+void default_pod_volume(json::object& volume) {
   constexpr int kMode = 0644;
   // A volume that says nothing of where it comes from is an empty directory.
   if (volume.size() == 1 && volume.contains("name")) put(volume, "emptyDir", json::object());
   for (const std::string_view source : {"secret", "configMap", "downwardAPI", "projected"}) {
-    if (json::object* s = object_in(volume, source)) put(*s, "defaultMode", kMode);
+    if (json::object* s = find_object(volume, source)) put(*s, "defaultMode", kMode);
   }
-  if (json::object* s = object_in(volume, "downwardAPI")) default_field_refs(*s);
-  if (json::object* s = object_in(volume, "hostPath")) put(*s, "type", "");
-  if (json::object* s = object_in(volume, "projected")) {
+  if (json::object* s = find_object(volume, "downwardAPI")) default_field_refs(*s);
+  if (json::object* s = find_object(volume, "hostPath")) put(*s, "type", "");
+  if (json::object* s = find_object(volume, "projected")) {
     each(*s, "sources", [](json::object& source) {
-      if (json::object* t = object_in(source, "serviceAccountToken")) {
+      if (json::object* t = find_object(source, "serviceAccountToken")) {
         put(*t, "expirationSeconds", 3600);
       }
-      if (json::object* d = object_in(source, "downwardAPI")) default_field_refs(*d);
+      if (json::object* d = find_object(source, "downwardAPI")) default_field_refs(*d);
     });
   }
 }
@@ -122,7 +122,7 @@ void drop_restart_policies(json::object& spec) {
 void default_pod_spec(json::object& spec) {
   drop_restart_policies(spec);
   for (const std::string_view list : kContainerLists) each(spec, list, default_container);
-  each(spec, "volumes", default_volume);
+  each(spec, "volumes", default_pod_volume);
   put(spec, "restartPolicy", "Always");
   put(spec, "terminationGracePeriodSeconds", 30);
   put(spec, "dnsPolicy", "ClusterFirst");

@@ -9,8 +9,8 @@ namespace {
 
 using schema::child;
 
-constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
+constexpr std::string_view kRequiredAffinity = "requiredDuringSchedulingIgnoredDuringExecution";
+constexpr std::string_view kPreferredAffinity = "preferredDuringSchedulingIgnoredDuringExecution";
 
 void check_node_requirement(const json::value& term, bool check_values, const std::string& path,
                             Rules& rules) {
@@ -93,13 +93,13 @@ void check_pod_term(const json::value& term, const std::string& path, Rules& rul
 }
 
 void check_pod_affinity(const json::value& affinity, const std::string& path, Rules& rules) {
-  const json::array& must = json::get_array(affinity, {kRequired});
+  const json::array& must = json::get_array(affinity, {kRequiredAffinity});
   for (std::size_t i = 0; i < must.size(); ++i) {
-    check_pod_term(must[i], child(child(path, kRequired), i), rules);
+    check_pod_term(must[i], child(child(path, kRequiredAffinity), i), rules);
   }
-  const json::array& wish = json::get_array(affinity, {kPreferred});
+  const json::array& wish = json::get_array(affinity, {kPreferredAffinity});
   for (std::size_t i = 0; i < wish.size(); ++i) {
-    const std::string at = child(child(path, kPreferred), i);
+    const std::string at = child(child(path, kPreferredAffinity), i);
     check_weight(wish[i], at, rules);
     static const json::value kNothing = json::object();
     const json::value* term = present(wish[i], {"podAffinityTerm"});
@@ -123,12 +123,12 @@ std::vector<Cause> validate_node_selector(const json::value& selector, const std
 void check_affinity(const json::value& spec, const std::string& path, Rules& rules) {
   if (const json::value* node = present(spec, {"affinity", "nodeAffinity"})) {
     const std::string at = child(path, "nodeAffinity");
-    if (const json::value* must = present(*node, {kRequired})) {
-      rules.add(validate_node_selector(*must, child(at, kRequired)));
+    if (const json::value* must = present(*node, {kRequiredAffinity})) {
+      rules.add(validate_node_selector(*must, child(at, kRequiredAffinity)));
     }
-    const json::array& wish = json::get_array(*node, {kPreferred});
+    const json::array& wish = json::get_array(*node, {kPreferredAffinity});
     for (std::size_t i = 0; i < wish.size(); ++i) {
-      const std::string here = child(child(at, kPreferred), i);
+      const std::string here = child(child(at, kPreferredAffinity), i);
       check_weight(wish[i], here, rules);
       if (const json::value* term = present(wish[i], {"preference"})) {
         check_node_term(*term, false, child(here, "preference"), rules);

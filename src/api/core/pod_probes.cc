@@ -8,7 +8,7 @@ namespace {
 
 using schema::child;
 
-void check_port(const json::value* port, const std::string& path, Rules& rules) {
+void check_probe_port(const json::value* port, const std::string& path, Rules& rules) {
   if (port != nullptr && port->is_string()) {
     const std::string_view name = json::view(port->get_string());
     rules.called(path, name, names::check_port_name(name));
@@ -18,7 +18,7 @@ void check_port(const json::value* port, const std::string& path, Rules& rules) 
 }
 
 void check_http(const json::value& get, const std::string& path, Rules& rules) {
-  check_port(present(get, {"port"}), child(path, "port"), rules);
+  check_probe_port(present(get, {"port"}), child(path, "port"), rules);
   rules.maybe_one_of(get, path, "scheme", {"HTTP", "HTTPS"});
   for (const json::value& header : json::get_array(get, {"httpHeaders"})) {
     const std::string_view name = json::get_string(header, {"name"});
@@ -61,7 +61,7 @@ void check_handler(const json::value& handler, const PodFacts& facts, const std:
     } else if (kind == "sleep") {
       check_sleep(*action, facts, at, rules);
     } else {
-      check_port(present(*action, {"port"}), child(at, "port"), rules);
+      check_probe_port(present(*action, {"port"}), child(at, "port"), rules);
     }
   }
   if (found == 0) rules.say(schema::required(path, "must specify a handler type"));

@@ -13,7 +13,7 @@ namespace {
 using schema::child;
 
 // Gives `to` the member that `from` has, or takes it away.
-void copy_member(json::object& to, const json::value& from, std::string_view key) {
+void copy_pod_member(json::object& to, const json::value& from, std::string_view key) {
   const json::value* v = present(from, {key});
   if (v != nullptr) {
     to[key] = *v;
@@ -28,12 +28,12 @@ void copy_images(json::object& to, const json::value& from, std::string_view lis
   if (containers == nullptr || !containers->is_array()) return;
   json::array& now = containers->get_array();
   for (std::size_t i = 0; i < std::min(now.size(), old.size()); ++i) {
-    if (json::object* c = now[i].if_object()) copy_member(*c, old[i], "image");
+    if (json::object* c = now[i].if_object()) copy_pod_member(*c, old[i], "image");
   }
 }
 
 // True where nothing more can be compared.
-bool check_counts(const json::value& spec, const json::value& old, Rules& rules) {
+bool check_container_counts(const json::value& spec, const json::value& old, Rules& rules) {
   for (const std::string_view list : {"containers", "initContainers"}) {
     const json::array& now = json::get_array(spec, {list});
     const std::string path = child("spec", list);
@@ -113,7 +113,8 @@ void check_removed_gates(const json::value& spec, const json::value& old, Rules&
 
 std::vector<Cause> validate_pod_update(const json::value& spec, const json::value& old) {
   Rules rules;
-  if (!spec.is_object() || check_counts(spec, old, rules) || check_deadline(spec, old, rules)) {
+  if (!spec.is_object() || check_container_counts(spec, old, rules) ||
+      check_deadline(spec, old, rules)) {
     return rules.take();
   }
   check_added_tolerations(spec, old, rules);
@@ -124,16 +125,16 @@ std::vector<Cause> validate_pod_update(const json::value& spec, const json::valu
   copy_images(o, old, "containers");
   copy_images(o, old, "initContainers");
   for (const std::string_view field : {"activeDeadlineSeconds", "schedulingGates", "tolerations"}) {
-    copy_member(o, old, field);
+    copy_pod_member(o, old, field);
   }
   if (json::get_int(old, {"terminationGracePeriodSeconds"}).value_or(0) < 0 &&
       json::get_int(spec, {"terminationGracePeriodSeconds"}) == 1) {
-    copy_member(o, old, "terminationGracePeriodSeconds");
+    copy_pod_member(o, old, "terminationGracePeriodSeconds");
   }
   if (!json::get_array(old, {"schedulingGates"}).empty()) {
     // A pod that waits at a gate may still be told where to run.
-    copy_member(o, old, "nodeSelector");
-    copy_member(o, old, "affinity");
+    copy_pod_member(o, old, "nodeSelector");
+    copy_pod_member(o, old, "affinity");
   }
   if (rest == old) return rules.take();
   rules.say(schema::forbidden(

@@ -112,9 +112,9 @@ void check_host_users(const json::value& spec, const std::string& path, Rules& r
 
 using NameCheck = names::Complaints (*)(std::string_view);
 
-void check_names(const json::value& spec, const std::string& path,
-                 std::initializer_list<std::pair<std::string_view, NameCheck>> fields,
-                 Rules& rules) {
+void check_named_fields(const json::value& spec, const std::string& path,
+                        std::initializer_list<std::pair<std::string_view, NameCheck>> fields,
+                        Rules& rules) {
   for (const auto& [field, check] : fields) {
     const std::string_view text = json::get_string(spec, {field});
     if (!text.empty()) rules.called(child(path, field), text, check(text));
@@ -136,25 +136,25 @@ void check_aliases(const json::value& spec, const std::string& path, Rules& rule
 }
 
 void check_tail(const json::value& spec, const std::string& path, Rules& rules) {
-  check_names(spec, path,
-              {{"serviceAccountName", names::check_dns1123_subdomain},
-               {"nodeName", names::check_dns1123_subdomain}},
-              rules);
+  check_named_fields(spec, path,
+                     {{"serviceAccountName", names::check_dns1123_subdomain},
+                      {"nodeName", names::check_dns1123_subdomain}},
+                     rules);
   const auto deadline = json::get_int(spec, {"activeDeadlineSeconds"});
   if (deadline && (*deadline < 1 || *deadline > INT32_MAX)) {
     rules.say(schema::invalid(child(path, "activeDeadlineSeconds"), *deadline,
                               "must be between 1 and 2147483647, inclusive"));
   }
-  check_names(spec, path,
-              {{"hostname", names::check_dns1123_label}, {"subdomain", names::check_dns1123_label}},
-              rules);
+  check_named_fields(
+      spec, path,
+      {{"hostname", names::check_dns1123_label}, {"subdomain", names::check_dns1123_label}}, rules);
   rules.add(
       validate_tolerations(json::get_array(spec, {"tolerations"}), child(path, "tolerations")));
   check_aliases(spec, child(path, "hostAliases"), rules);
-  check_names(spec, path,
-              {{"priorityClassName", names::check_dns1123_subdomain},
-               {"runtimeClassName", names::check_dns1123_subdomain}},
-              rules);
+  check_named_fields(spec, path,
+                     {{"priorityClassName", names::check_dns1123_subdomain},
+                      {"runtimeClassName", names::check_dns1123_subdomain}},
+                     rules);
   rules.maybe_one_of(spec, path, "preemptionPolicy", {"PreemptLowerPriority", "Never"});
   if (const json::value* overhead = present(spec, {"overhead"})) {
     rules.add(validate_resources(json::object{{"limits", *overhead}}, child(path, "overhead")));
@@ -167,7 +167,7 @@ void check_tail(const json::value& spec, const std::string& path, Rules& rules) 
 }
 
 // `is_pod`: not a template, where some things are only known when the pod is made.
-std::vector<Cause> check_spec(const json::value& spec, const std::string& path, bool is_pod) {
+std::vector<Cause> check_pod_spec(const json::value& spec, const std::string& path, bool is_pod) {
   Rules rules;
   PodFacts facts{.grace_s = json::get_int(spec, {"terminationGracePeriodSeconds"}).value_or(30),
                  .host_users = json::get_bool(spec, {"hostUsers"}).value_or(true)};
@@ -227,7 +227,7 @@ void check_tokens(const json::value& spec, Rules& rules) {
 }  // namespace
 
 std::vector<Cause> validate_pod_spec(const json::value& spec, std::string_view path) {
-  return check_spec(spec, std::string(path), false);
+  return check_pod_spec(spec, std::string(path), false);
 }
 
 std::vector<Cause> validate_pod(const json::value& pod) {
@@ -236,7 +236,7 @@ std::vector<Cause> validate_pod(const json::value& pod) {
   const json::value& spec = found == nullptr ? kNothing : *found;
   Rules rules;
   check_deletion_cost(pod, rules);
-  rules.add(check_spec(spec, "spec", true));
+  rules.add(check_pod_spec(spec, "spec", true));
   check_tokens(spec, rules);
   check_images(spec, "containers", rules);
   check_images(spec, "initContainers", rules);
@@ -251,7 +251,7 @@ std::vector<Cause> validate_pod_template(const json::value& body, const std::str
     rules.called(child(path, "annotations"), key, names::check_label_key(lower(key)));
   }
   const json::value* spec = present(body, {"spec"});
-  rules.add(check_spec(spec == nullptr ? kNothing : *spec, child(path, "spec"), false));
+  rules.add(check_pod_spec(spec == nullptr ? kNothing : *spec, child(path, "spec"), false));
   if (!json::get_array(body, {"spec", "ephemeralContainers"}).empty()) {
     rules.say(schema::forbidden(child(path, "spec.ephemeralContainers"),
                                 "ephemeral containers not allowed in pod template"));

@@ -18,35 +18,35 @@ constexpr std::string_view kFileMode =
     "must be a number between 0 and 0777 (octal), both inclusive";
 
 // In the order in which a real server looks at them.
-constexpr std::array<std::string_view, 29> kSources{"emptyDir",
-                                                    "hostPath",
-                                                    "gitRepo",
-                                                    "gcePersistentDisk",
-                                                    "awsElasticBlockStore",
-                                                    "secret",
-                                                    "nfs",
-                                                    "iscsi",
-                                                    "glusterfs",
-                                                    "flocker",
-                                                    "persistentVolumeClaim",
-                                                    "rbd",
-                                                    "cinder",
-                                                    "cephfs",
-                                                    "quobyte",
-                                                    "downwardAPI",
-                                                    "fc",
-                                                    "flexVolume",
-                                                    "configMap",
-                                                    "azureFile",
-                                                    "vsphereVolume",
-                                                    "photonPersistentDisk",
-                                                    "portworxVolume",
-                                                    "azureDisk",
-                                                    "storageos",
-                                                    "projected",
-                                                    "scaleIO",
-                                                    "csi",
-                                                    "ephemeral"};
+constexpr std::array<std::string_view, 29> kPodVolumeSources{"emptyDir",
+                                                             "hostPath",
+                                                             "gitRepo",
+                                                             "gcePersistentDisk",
+                                                             "awsElasticBlockStore",
+                                                             "secret",
+                                                             "nfs",
+                                                             "iscsi",
+                                                             "glusterfs",
+                                                             "flocker",
+                                                             "persistentVolumeClaim",
+                                                             "rbd",
+                                                             "cinder",
+                                                             "cephfs",
+                                                             "quobyte",
+                                                             "downwardAPI",
+                                                             "fc",
+                                                             "flexVolume",
+                                                             "configMap",
+                                                             "azureFile",
+                                                             "vsphereVolume",
+                                                             "photonPersistentDisk",
+                                                             "portworxVolume",
+                                                             "azureDisk",
+                                                             "storageos",
+                                                             "projected",
+                                                             "scaleIO",
+                                                             "csi",
+                                                             "ephemeral"};
 
 const std::vector<std::string>& volume_fields() {
   static const std::vector<std::string> kFields = {"metadata.annotations", "metadata.labels",
@@ -55,8 +55,8 @@ const std::vector<std::string>& volume_fields() {
   return kFields;
 }
 
-void check_mode(const json::value& at, std::string_view field, const std::string& path,
-                Rules& rules) {
+void check_file_mode(const json::value& at, std::string_view field, const std::string& path,
+                     Rules& rules) {
   const auto mode = json::get_int(at, {field});
   if (mode && (*mode < 0 || *mode > 0777)) {
     rules.say(schema::invalid(child(path, field), *mode, kFileMode));
@@ -77,7 +77,7 @@ void check_items(const json::value& source, const std::string& path, Rules& rule
     rules.needs(items[i], at, "key");
     rules.needs(items[i], at, "path");
     check_local_path(child(at, "path"), json::get_string(items[i], {"path"}), rules);
-    check_mode(items[i], "mode", at, rules);
+    check_file_mode(items[i], "mode", at, rules);
   }
 }
 
@@ -98,7 +98,7 @@ void check_downward_file(const json::value& file, const std::string& path, Rules
   } else {
     rules.say(schema::required(path, "one of fieldRef and resourceFieldRef is required"));
   }
-  check_mode(file, "mode", path, rules);
+  check_file_mode(file, "mode", path, rules);
 }
 
 void check_token(const json::value& token, const std::string& path, const std::string& owner,
@@ -118,7 +118,7 @@ void check_token(const json::value& token, const std::string& path, const std::s
 }
 
 void check_projected(const json::value& projected, const std::string& path, Rules& rules) {
-  check_mode(projected, "defaultMode", path, rules);
+  check_file_mode(projected, "defaultMode", path, rules);
   const json::array& sources = json::get_array(projected, {"sources"});
   std::set<std::string> places;
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -165,8 +165,8 @@ void check_claim_template(const json::value& ephemeral, const std::string& path,
                                 child(path, "volumeClaimTemplate.spec")));
 }
 
-void check_source(const json::value& source, std::string_view kind, const std::string& path,
-                  Rules& rules) {
+void check_pod_volume_source(const json::value& source, std::string_view kind,
+                             const std::string& path, Rules& rules) {
   if (kind == "emptyDir") {
     const json::value* most = present(source, {"sizeLimit"});
     if (most != nullptr && quantity_of(*most).negative()) {
@@ -181,7 +181,7 @@ void check_source(const json::value& source, std::string_view kind, const std::s
                         "FileOrCreate", "Socket"});
   } else if (kind == "secret" || kind == "configMap") {
     rules.needs(source, path, kind == "secret" ? "secretName" : "name");
-    check_mode(source, "defaultMode", path, rules);
+    check_file_mode(source, "defaultMode", path, rules);
     check_items(source, path, rules);
   } else if (kind == "nfs") {
     rules.needs(source, path, "server");
@@ -193,7 +193,7 @@ void check_source(const json::value& source, std::string_view kind, const std::s
   } else if (kind == "persistentVolumeClaim") {
     rules.needs(source, path, "claimName");
   } else if (kind == "downwardAPI") {
-    check_mode(source, "defaultMode", path, rules);
+    check_file_mode(source, "defaultMode", path, rules);
     for (const json::value& file : json::get_array(source, {"items"})) {
       check_downward_file(file, path, rules);
     }
@@ -206,16 +206,16 @@ void check_source(const json::value& source, std::string_view kind, const std::s
   }
 }
 
-void check_sources(const json::value& volume, const std::string& path, Rules& rules) {
+void check_pod_volume_sources(const json::value& volume, const std::string& path, Rules& rules) {
   int found = 0;
-  for (const std::string_view kind : kSources) {
+  for (const std::string_view kind : kPodVolumeSources) {
     const json::value* source = present(volume, {kind});
     if (source == nullptr) continue;
     const std::string at = child(path, kind);
     if (found++ > 0) {
       rules.say(schema::forbidden(at, "may not specify more than 1 volume type"));
     } else {
-      check_source(*source, kind, at, rules);
+      check_pod_volume_source(*source, kind, at, rules);
     }
   }
 }
@@ -278,7 +278,7 @@ void check_volumes(const json::value& spec, const std::string& path, PodFacts& f
     const std::string at = child(path, i);
     const std::string_view name = json::get_string(volumes[i], {"name"});
     Rules own;
-    check_sources(volumes[i], at, own);
+    check_pod_volume_sources(volumes[i], at, own);
     if (own.needs(volumes[i], at, "name")) {
       own.called(child(at, "name"), name, names::check_dns1123_label(name));
     }

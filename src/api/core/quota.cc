@@ -171,7 +171,7 @@ void fill_missing(json::object& limit, std::string_view to, std::string_view fro
 
 void default_limits(json::value& object) {
   json::object* root = object.if_object();
-  json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
+  json::object* spec = root == nullptr ? nullptr : find_object(*root, "spec");
   if (spec == nullptr) return;
   each(*spec, "limits", [](json::object& limit) {
     if (json::get_string(limit, {"type"}) != "Container") return;

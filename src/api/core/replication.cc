@@ -13,11 +13,11 @@ namespace {
 using schema::child;
 
 void default_template(json::object& owner, std::string_view field) {
-  json::object* inner = object_in(owner, field);
+  json::object* inner = find_object(owner, field);
   if (inner != nullptr) default_pod_spec(json::make_object(*inner, {"spec"}));
 }
 
-void default_pod_template(json::value& object) {
+void set_pod_template_defaults(json::value& object) {
   if (json::object* root = object.if_object()) {
     if (!root->contains("template")) (*root)["template"] = json::object();
     default_template(*root, "template");
@@ -29,7 +29,7 @@ std::vector<Cause> validate_template(const json::value& object, const Admission&
   return body == nullptr ? std::vector<Cause>{} : validate_pod_template(*body, "template");
 }
 
-std::string joined(const json::value& pod_template, std::string_view field) {
+std::string joined_of_template(const json::value& pod_template, std::string_view field) {
   std::vector<std::string> out;
   for (const json::value& c : json::get_array(pod_template, {"spec", "containers"})) {
     out.emplace_back(json::get_string(c, {field}));
@@ -45,7 +45,8 @@ json::array template_cells(const json::value& object, std::int64_t) {
   static const json::value kNothing = json::object();
   const json::value* found = present(object, {"template"});
   const json::value& body = found == nullptr ? kNothing : *found;
-  return {json::string(joined(body, "name")), json::string(joined(body, "image")),
+  return {json::string(joined_of_template(body, "name")),
+          json::string(joined_of_template(body, "image")),
           json::string(labels_text(json::get_object(body, {"metadata", "labels"})))};
 }
 
@@ -106,8 +107,8 @@ json::array controller_cells(const json::value& object, std::int64_t now_s) {
           json::get_int(object, {"status", "replicas"}).value_or(0),
           json::get_int(object, {"status", "readyReplicas"}).value_or(0),
           json::string(age_cell(object, now_s)),
-          json::string(joined(body, "name")),
-          json::string(joined(body, "image")),
+          json::string(joined_of_template(body, "name")),
+          json::string(joined_of_template(body, "image")),
           json::string(labels_text(json::get_object(object, {"spec", "selector"})))};
 }
 
@@ -117,7 +118,8 @@ std::vector<std::string> template_warnings(const json::value& object, const Admi
   return out;
 }
 
-std::optional<std::string> field_text(const json::value& object, std::string_view path) {
+std::optional<std::string> replication_field_text(const json::value& object,
+                                                  std::string_view path) {
   if (path != "status.replicas") return std::nullopt;
   return std::to_string(json::get_int(object, {"status", "replicas"}).value_or(0));
 }
@@ -130,7 +132,7 @@ Kind pod_template_kind() {
           .returns_deleted = true,
           .schema = "io.k8s.api.core.v1.PodTemplate",
           .columns = {{"Containers", "string"}, {"Images", "string"}, {"Pod Labels", "string"}},
-          .set_defaults = default_pod_template,
+          .set_defaults = set_pod_template_defaults,
           .validate = validate_template,
           .warnings = template_warnings,
           .cells = template_cells};
@@ -157,7 +159,7 @@ Kind replication_controller_kind() {
           .set_defaults = default_controller,
           .validate = validate_controller,
           .warnings = workload_warnings,
-          .field_text = field_text,
+          .field_text = replication_field_text,
           .cells = controller_cells};
 }
 

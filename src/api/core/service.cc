@@ -48,7 +48,7 @@ void default_families(const json::value& object, json::object& spec) {
   put(spec, "ipFamilyPolicy", both ? "RequireDualStack" : "SingleStack");
 }
 
-void set_defaults(json::value& object) {
+void set_service_defaults(json::value& object) {
   if (!object.is_object()) return;
   json::object& spec = json::make_object(object, {"spec"});
   default_affinity(object, spec);
@@ -67,8 +67,8 @@ void set_defaults(json::value& object) {
   if (type == "LoadBalancer") put(spec, "allocateLoadBalancerNodePorts", true);
 }
 
-void check_port(const json::value& port, const std::string& path, bool several,
-                std::set<std::string_view>& seen, Rules& rules) {
+void check_service_port(const json::value& port, const std::string& path, bool several,
+                        std::set<std::string_view>& seen, Rules& rules) {
   const std::string_view name = json::get_string(port, {"name"});
   if (!name.empty()) {
     rules.called(child(path, "name"), name, names::check_dns1123_label(name));
@@ -117,7 +117,7 @@ void check_type(const json::value& object, std::string_view type, Rules& rules) 
   }
 }
 
-void check_affinity(const json::value& object, Rules& rules) {
+void check_session_affinity(const json::value& object, Rules& rules) {
   const std::string_view affinity = json::get_string(object, {"spec", "sessionAffinity"});
   rules.one_of("spec.sessionAffinity", affinity, {"ClientIP", "None"});
   if (affinity != "ClientIP") return;
@@ -254,7 +254,7 @@ void check_traffic(const json::value& object, std::string_view type, Rules& rule
   }
 }
 
-void check_update(const json::value& object, const json::value& old, Rules& rules) {
+void check_service_update(const json::value& object, const json::value& old, Rules& rules) {
   if (json::get_string(object, {"spec", "type"}) == "ExternalName" ||
       json::get_string(old, {"spec", "type"}) == "ExternalName") {
     return;
@@ -268,22 +268,22 @@ void check_update(const json::value& object, const json::value& old, Rules& rule
       list.empty() ? "primary clusterIP can not be unset" : "may not change once set"));
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_service(const json::value& object, const Admission& context) {
   Rules rules;
   if (context.subresource == "status") return {};
   const std::string_view type = json::get_string(object, {"spec", "type"});
   const json::array& ports = json::get_array(object, {"spec", "ports"});
-  if (context.old != nullptr) check_update(object, *context.old, rules);
+  if (context.old != nullptr) check_service_update(object, *context.old, rules);
   if (ports.empty() && !headless(object) && type != "ExternalName") {
     rules.say(schema::required("spec.ports"));
   }
   check_type(object, type, rules);
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    check_port(ports[i], child("spec.ports", i), ports.size() > 1, seen, rules);
+    check_service_port(ports[i], child("spec.ports", i), ports.size() > 1, seen, rules);
   }
   rules.labels(json::get_object(object, {"spec", "selector"}), "spec.selector");
-  check_affinity(object, rules);
+  check_session_affinity(object, rules);
   if (type != "ExternalName") check_addresses(object, rules);
   check_external_addresses(object, rules);
   rules.one_of("spec.type", type, {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"});
@@ -325,7 +325,7 @@ void drop_of_old_type(json::value& object, const json::value& old) {
 }
 
 // A field that the client leaves out of an update stays what it was.
-void prepare(json::value& object, const Admission& context) {
+void prepare_service(json::value& object, const Admission& context) {
   if (object.is_object() && context.subresource.empty() &&
       json::get_string(object, {"spec", "type"}) != "ExternalName") {
     default_families(object, json::make_object(object, {"spec"}));
@@ -369,7 +369,7 @@ std::string external_cell(const json::value& service) {
   return or_none(join(ips, ","));
 }
 
-json::array cells(const json::value& service, std::int64_t now_s) {
+json::array service_cells(const json::value& service, std::int64_t now_s) {
   const std::string selector =
       LabelSelector::from_map(json::get_object(service, {"spec", "selector"})).text();
   return {json::string(json::get_string(service, {"spec", "type"})),
@@ -398,10 +398,10 @@ Kind service_kind() {
                       {"Age", "string"},
                       {"Selector", "string", "", 1}},
           .selectable = {"spec.clusterIP", "spec.type"},
-          .set_defaults = set_defaults,
-          .prepare = prepare,
-          .validate = validate,
-          .cells = cells};
+          .set_defaults = set_service_defaults,
+          .prepare = prepare_service,
+          .validate = validate_service,
+          .cells = service_cells};
 }
 
 }  // namespace skiff::api

@@ -5,7 +5,7 @@
 namespace skiff::api {
 namespace {
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array service_account_cells(const json::value& object, std::int64_t now_s) {
   return {json::get_array(object, {"secrets"}).size(), json::string(age_cell(object, now_s))};
 }
 
@@ -24,7 +24,7 @@ Kind service_account_kind() {
                             .version = "v1"}},
           .schema = "io.k8s.api.core.v1.ServiceAccount",
           .columns = {{"Secrets", "string"}, {"Age", "string"}},
-          .cells = cells};
+          .cells = service_account_cells};
 }
 
 }  // namespace skiff::api

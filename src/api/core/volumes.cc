@@ -15,31 +15,31 @@ namespace {
 using schema::child;
 using schema::entry;
 
-constexpr std::string_view kClassAnnotation = "volume.beta.kubernetes.io/storage-class";
+constexpr std::string_view kStorageClassAnnotation = "volume.beta.kubernetes.io/storage-class";
 
 // In the order in which a real server looks at them.
-constexpr std::array<std::string_view, 22> kSources{"hostPath",
-                                                    "gcePersistentDisk",
-                                                    "awsElasticBlockStore",
-                                                    "glusterfs",
-                                                    "flocker",
-                                                    "nfs",
-                                                    "rbd",
-                                                    "quobyte",
-                                                    "cephfs",
-                                                    "iscsi",
-                                                    "cinder",
-                                                    "fc",
-                                                    "flexVolume",
-                                                    "azureFile",
-                                                    "vsphereVolume",
-                                                    "photonPersistentDisk",
-                                                    "portworxVolume",
-                                                    "azureDisk",
-                                                    "scaleIO",
-                                                    "local",
-                                                    "storageos",
-                                                    "csi"};
+constexpr std::array<std::string_view, 22> kVolumeSources{"hostPath",
+                                                          "gcePersistentDisk",
+                                                          "awsElasticBlockStore",
+                                                          "glusterfs",
+                                                          "flocker",
+                                                          "nfs",
+                                                          "rbd",
+                                                          "quobyte",
+                                                          "cephfs",
+                                                          "iscsi",
+                                                          "cinder",
+                                                          "fc",
+                                                          "flexVolume",
+                                                          "azureFile",
+                                                          "vsphereVolume",
+                                                          "photonPersistentDisk",
+                                                          "portworxVolume",
+                                                          "azureDisk",
+                                                          "scaleIO",
+                                                          "local",
+                                                          "storageos",
+                                                          "csi"};
 
 void check_modes(const json::value& spec, const std::string& path, Rules& rules) {
   bool alone = false, others = false;
@@ -93,8 +93,8 @@ void check_secret_ref(const json::value& csi, std::string_view field, const std:
   }
 }
 
-void check_source(const json::value& source, std::string_view kind, const std::string& path,
-                  Rules& rules) {
+void check_volume_source(const json::value& source, std::string_view kind, const std::string& path,
+                         Rules& rules) {
   if (kind == "hostPath" || kind == "local") {
     if (!rules.needs(source, path, "path")) return;
     rules.no_backsteps(child(path, "path"), json::get_string(source, {"path"}));
@@ -120,9 +120,9 @@ void check_source(const json::value& source, std::string_view kind, const std::s
   }
 }
 
-void check_sources(const json::value& spec, const std::string& path, Rules& rules) {
+void check_volume_sources(const json::value& spec, const std::string& path, Rules& rules) {
   std::size_t found = 0;
-  for (const std::string_view kind : kSources) {
+  for (const std::string_view kind : kVolumeSources) {
     const json::value* source = present(spec, {kind});
     if (source == nullptr) continue;
     if (found++ > 0 && kind != "flexVolume") {
@@ -130,7 +130,7 @@ void check_sources(const json::value& spec, const std::string& path, Rules& rule
                                   "may not specify more than 1 volume type"));
       continue;
     }
-    check_source(*source, kind, child(path, kind), rules);
+    check_volume_source(*source, kind, child(path, kind), rules);
     if (kind == "local" && present(spec, {"nodeAffinity"}) == nullptr) {
       rules.say(
           schema::required(child(path, "nodeAffinity"), "Local volume requires node affinity"));
@@ -161,12 +161,12 @@ bool empty_text(const json::value* v) { return v != nullptr && *v == ""; }
 
 // PersistentVolume
 
-void default_volume(json::value& object) {
+void set_volume_defaults(json::value& object) {
   if (!object.is_object()) return;
   json::object& spec = json::make_object(object, {"spec"});
   put(spec, "persistentVolumeReclaimPolicy", "Retain");
   put(spec, "volumeMode", "Filesystem");
-  if (json::object* host = object_in(spec, "hostPath")) put(*host, "type", "");
+  if (json::object* host = find_object(spec, "hostPath")) put(*host, "type", "");
   json::object& status = json::make_object(object, {"status"});
   put(status, "phase", "Pending");
 }
@@ -184,7 +184,7 @@ void prepare_volume(json::value& object, const Admission& context) {
 // The part of a spec that tells where the volume is.
 json::object source_of(const json::value& object) {
   json::object out;
-  for (const std::string_view kind : kSources) {
+  for (const std::string_view kind : kVolumeSources) {
     if (const json::value* source = present(object, {"spec", kind})) out[kind] = *source;
   }
   return out;
@@ -231,7 +231,7 @@ std::string storage_text(const json::object& amounts) {
 }
 
 std::string class_text(const json::value& object) {
-  const std::string_view old = annotation(object, kClassAnnotation);
+  const std::string_view old = annotation(object, kStorageClassAnnotation);
   return std::string(old.empty() ? json::get_string(object, {"spec", "storageClassName"}) : old);
 }
 
@@ -377,7 +377,7 @@ std::vector<Cause> validate_volume_spec(const json::value& spec, const std::stri
       }
     }
   }
-  check_sources(spec, path, rules);
+  check_volume_sources(spec, path, rules);
   const std::string_view host = json::get_string(spec, {"hostPath", "path"});
   if (!host.empty() && host.find_first_not_of('/') == host.npos &&
       json::get_string(spec, {"persistentVolumeReclaimPolicy"}) == "Recycle") {
@@ -439,7 +439,7 @@ Kind persistent_volume_kind() {
                       {"Reason", "string"},
                       {"Age", "string"},
                       {"VolumeMode", "string", "", 1}},
-          .set_defaults = default_volume,
+          .set_defaults = set_volume_defaults,
           .prepare = prepare_volume,
           .validate = validate_volume,
           .cells = volume_cells};

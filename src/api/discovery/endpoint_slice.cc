@@ -19,7 +19,7 @@ constexpr std::size_t kMostPorts = 20000;
 constexpr std::size_t kMostTopologyLabels = 16;
 constexpr std::size_t kMostHints = 8;
 
-void set_defaults(json::value& object) {
+void set_endpoint_slice_defaults(json::value& object) {
   json::object* root = object.if_object();
   if (root == nullptr) return;
   each(*root, "ports", [](json::object& port) {
@@ -29,7 +29,7 @@ void set_defaults(json::value& object) {
 }
 
 // Labels count for the generation, as if they were part of the slice.
-void prepare(json::value& object, const Admission& context) {
+void prepare_endpoint_slice(json::value& object, const Admission& context) {
   std::int64_t generation = 1;
   if (context.old != nullptr) {
     const auto content = [](const json::value& slice) {
@@ -57,8 +57,8 @@ void check_domain(const std::string& path, std::string_view name, Rules& rules) 
   }
 }
 
-void check_address(std::string_view type, std::string_view address, const std::string& list,
-                   std::size_t i, Rules& rules) {
+void check_slice_address(std::string_view type, std::string_view address, const std::string& list,
+                         std::size_t i, Rules& rules) {
   const std::string at = child(list, i);
   if (type == "FQDN") {
     check_domain(at, address, rules);
@@ -105,7 +105,7 @@ void check_endpoint(const json::value& endpoint, std::string_view type, const st
     rules.say(schema::too_many(list, addresses.size(), kMostAddresses));
   }
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    check_address(type, addresses[i], list, i, rules);
+    check_slice_address(type, addresses[i], list, i, rules);
   }
   if (present(endpoint, {"nodeName"}) != nullptr) {
     const std::string_view node = json::get_string(endpoint, {"nodeName"});
@@ -127,7 +127,7 @@ void check_endpoint(const json::value& endpoint, std::string_view type, const st
   }
 }
 
-void check_ports(const json::value& object, Rules& rules) {
+void check_slice_ports(const json::value& object, Rules& rules) {
   const json::array& ports = json::get_array(object, {"ports"});
   if (ports.size() > kMostPorts) {
     rules.say(schema::too_many("ports", ports.size(), kMostPorts));
@@ -161,13 +161,13 @@ void check_endpoints(const json::value& object, std::string_view type, Rules& ru
   }
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_endpoint_slice(const json::value& object, const Admission& context) {
   Rules rules;
   const std::string_view type = json::get_string(object, {"addressType"});
   if (rules.needs(object, "", "addressType")) {
     rules.one_of("addressType", type, {"FQDN", "IPv4", "IPv6"});
   }
-  check_ports(object, rules);
+  check_slice_ports(object, rules);
   const bool unchanged =
       context.old != nullptr &&
       same_value(json::find(object, {"endpoints"}), json::find(*context.old, {"endpoints"}));
@@ -188,7 +188,7 @@ std::string short_list(const std::vector<std::string>& all, std::string_view non
                      all.size() - kShown);
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array endpoint_slice_cells(const json::value& object, std::int64_t now_s) {
   std::vector<std::string> ports, addresses;
   for (const json::value& port : json::get_array(object, {"ports"})) {
     const auto number = json::get_int(port, {"port"});
@@ -218,10 +218,10 @@ std::vector<Kind> discovery_kinds() {
                        {"Ports", "string"},
                        {"Endpoints", "string"},
                        {"Age", "string"}},
-           .set_defaults = set_defaults,
-           .prepare = prepare,
-           .validate = validate,
-           .cells = cells}};
+           .set_defaults = set_endpoint_slice_defaults,
+           .prepare = prepare_endpoint_slice,
+           .validate = validate_endpoint_slice,
+           .cells = endpoint_slice_cells}};
 }
 
 }  // namespace skiff::api

@@ -46,7 +46,7 @@ void from_storage(json::value& object) {
   }
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array event_view_cells(const json::value& object, std::int64_t now_s) {
   json::value kept = object;
   to_storage(kept);
   return event_cells(kept, now_s);
@@ -98,7 +98,7 @@ bool same(const json::value& a, const json::value& b, std::string_view field) {
 }
 
 // An event tells what was; only its series goes on.
-std::vector<Cause> validate(const json::value& event, const Admission& context) {
+std::vector<Cause> validate_event_view(const json::value& event, const Admission& context) {
   std::vector<Cause> out = validate_event(event, "reportingController");
   if (context.old == nullptr) return validate_create(event, std::move(out));
   if (!same(event, *context.old, "series")) check_series(event, out);
@@ -134,9 +134,9 @@ std::vector<Kind> events_kinds() {
   event.kept_in_group = "";
   event.to_storage = to_storage;
   event.from_storage = from_storage;
-  event.validate = validate;
+  event.validate = validate_event_view;
   event.field_text = nullptr;
-  event.cells = cells;
+  event.cells = event_view_cells;
   return {event};
 }
 

@@ -6,6 +6,7 @@
 #include "api/help.h"
 #include "api/meta.h"
 #include "api/networking/networking.h"
+#include "api/rules.h"
 #include "base/ip.h"
 #include "base/names.h"
 #include "base/strings.h"
@@ -16,15 +17,10 @@ namespace {
 
 using schema::child;
 
-constexpr std::string_view kClassAnnotation = "kubernetes.io/ingress.class";
+constexpr std::string_view kIngressClassAnnotation = "kubernetes.io/ingress.class";
 constexpr std::string_view kNoAddress = "must be a DNS name, not an IP address";
 
-const json::value* given(const json::value& at, std::string_view field) {
-  const json::value* found = json::find(at, {field});
-  return found == nullptr || found->is_null() ? nullptr : found;
-}
-
-void set_defaults(json::value& object) {
+void set_ingress_defaults(json::value& object) {
   json::object* root = object.if_object();
   if (root == nullptr) return;
   object_in(*root, "spec");
@@ -47,7 +43,7 @@ names::Complaints check_host(std::string_view host) {
   return host.find('*') != host.npos ? check_wildcard(host) : names::check_dns1123_subdomain(host);
 }
 
-void check_segment(std::string_view text, const std::string& path, Causes& out) {
+void check_ingress_segment(std::string_view text, const std::string& path, Causes& out) {
   if (text.empty()) {
     out.push_back(schema::required(path));
   }
@@ -56,19 +52,19 @@ void check_segment(std::string_view text, const std::string& path, Causes& out) 
   }
 }
 
-void check_reference(const json::value& reference, const std::string& path, Causes& out) {
-  if (given(reference, "apiGroup") != nullptr) {
+void check_ingress_reference(const json::value& reference, const std::string& path, Causes& out) {
+  if (present(reference, {"apiGroup"}) != nullptr) {
     const std::string_view group = json::get_string(reference, {"apiGroup"});
     for (const std::string& bad : names::check_dns1123_subdomain(group)) {
       out.push_back(schema::invalid(child(path, "apiGroup"), json::string(group), bad));
     }
   }
   for (const std::string_view field : {"kind", "name"}) {
-    check_segment(json::get_string(reference, {field}), child(path, field), out);
+    check_ingress_segment(json::get_string(reference, {field}), child(path, field), out);
   }
 }
 
-void check_service(const json::value& service, const std::string& path, Causes& out) {
+void check_ingress_service(const json::value& service, const std::string& path, Causes& out) {
   const std::string_view name = json::get_string(service, {"name"});
   const std::string at = child(path, "service");
   if (name.empty()) {
@@ -95,21 +91,21 @@ void check_service(const json::value& service, const std::string& path, Causes& 
 }
 
 void check_backend(const json::value& backend, const std::string& path, Causes& out) {
-  const json::value* resource = given(backend, "resource");
-  const json::value* service = given(backend, "service");
+  const json::value* resource = present(backend, {"resource"});
+  const json::value* service = present(backend, {"service"});
   if (resource != nullptr && service != nullptr) {
     out.push_back(schema::invalid(path, "", "cannot set both resource and service backends"));
   } else if (resource != nullptr) {
-    check_reference(*resource, child(path, "resource"), out);
+    check_ingress_reference(*resource, child(path, "resource"), out);
   } else if (service != nullptr) {
-    check_service(*service, path, out);
+    check_ingress_service(*service, path, out);
   } else {
     out.push_back(schema::invalid(path, "", "resource or service backend is required"));
   }
 }
 
 void check_path(const json::value& rule, const std::string& path, Causes& out) {
-  if (given(rule, "pathType") == nullptr) {
+  if (present(rule, {"pathType"}) == nullptr) {
     out.push_back(schema::required(child(path, "pathType"), "pathType must be specified"));
     return;
   }
@@ -133,11 +129,11 @@ void check_path(const json::value& rule, const std::string& path, Causes& out) {
                                       {"Exact", "ImplementationSpecific", "Prefix"}));
   }
   static const json::value kNothing = json::object();
-  const json::value* backend = given(rule, "backend");
+  const json::value* backend = present(rule, {"backend"});
   check_backend(backend == nullptr ? kNothing : *backend, child(path, "backend"), out);
 }
 
-void check_rules(const json::array& rules, Causes& out) {
+void check_ingress_rules(const json::array& rules, Causes& out) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const std::string path = child("spec.rules", i);
     const std::string_view host = json::get_string(rules[i], {"host"});
@@ -149,7 +145,7 @@ void check_rules(const json::array& rules, Causes& out) {
         out.push_back(schema::invalid(child(path, "host"), json::string(host), bad));
       }
     }
-    if (given(rules[i], "http") == nullptr) continue;
+    if (present(rules[i], {"http"}) == nullptr) continue;
     const json::array& paths = json::get_array(rules[i], {"http", "paths"});
     const std::string at = child(path, "http.paths");
     if (paths.empty()) out.push_back(schema::required(at));
@@ -175,7 +171,7 @@ void check_tls(const json::array& list, Causes& out) {
   }
 }
 
-void check_status(const json::value& object, Causes& out) {
+void check_ingress_status(const json::value& object, Causes& out) {
   const json::array& list = json::get_array(object, {"status", "loadBalancer", "ingress"});
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string path = child("status.loadBalancer.ingress", i);
@@ -196,17 +192,17 @@ void check_status(const json::value& object, Causes& out) {
   }
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_ingress(const json::value& object, const Admission& context) {
   Causes out;
   if (context.subresource == "status") {
-    check_status(object, out);
+    check_ingress_status(object, out);
     return out;
   }
   static const json::value kNothing = json::object();
   const json::value* found = json::find(object, {"spec"});
   const json::value& spec = found == nullptr ? kNothing : *found;
   const json::array& rules = json::get_array(spec, {"rules"});
-  const json::value* backend = given(spec, "defaultBackend");
+  const json::value* backend = present(spec, {"defaultBackend"});
   if (rules.empty() && backend == nullptr) {
     // An empty list is gone from the object, but not from what was sent.
     const json::value* sent =
@@ -216,31 +212,31 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
         schema::invalid("spec", shown, "either `defaultBackend` or `rules` must be specified"));
   }
   if (backend != nullptr) check_backend(*backend, "spec.defaultBackend", out);
-  check_rules(rules, out);
+  check_ingress_rules(rules, out);
   check_tls(json::get_array(spec, {"tls"}), out);
   const std::string_view name = json::get_string(spec, {"ingressClassName"});
-  const bool named = given(spec, "ingressClassName") != nullptr;
+  const bool named = present(spec, {"ingressClassName"}) != nullptr;
   if (named) {
     for (const std::string& bad : names::check_dns1123_subdomain(name)) {
       out.push_back(schema::invalid("spec.ingressClassName", json::string(name), bad));
     }
   }
   const json::object& notes = json::get_object(object, {"metadata", "annotations"});
-  if (context.old == nullptr && named && notes.contains(kClassAnnotation) &&
-      text_in(notes, kClassAnnotation) != name) {
-    out.push_back(schema::invalid("annotations." + std::string(kClassAnnotation),
-                                  json::string(text_in(notes, kClassAnnotation)),
+  if (context.old == nullptr && named && notes.contains(kIngressClassAnnotation) &&
+      text_in(notes, kIngressClassAnnotation) != name) {
+    out.push_back(schema::invalid("annotations." + std::string(kIngressClassAnnotation),
+                                  json::string(text_in(notes, kIngressClassAnnotation)),
                                   "must match `ingressClassName` when both are specified"));
   }
   return out;
 }
 
-std::vector<std::string> warnings(const json::value& object, const Admission& context) {
+std::vector<std::string> ingress_warnings(const json::value& object, const Admission& context) {
   if (context.old != nullptr || json::find(object, {"spec", "ingressClassName"}) != nullptr ||
-      !json::get_object(object, {"metadata", "annotations"}).contains(kClassAnnotation)) {
+      !json::get_object(object, {"metadata", "annotations"}).contains(kIngressClassAnnotation)) {
     return {};
   }
-  return {"annotation \"" + std::string(kClassAnnotation) +
+  return {"annotation \"" + std::string(kIngressClassAnnotation) +
           "\" is deprecated, please use 'spec.ingressClassName' instead"};
 }
 
@@ -259,7 +255,7 @@ std::string hosts_cell(const json::array& rules) {
   return out;
 }
 
-std::string address_cell(const json::value& object) {
+std::string ingress_address_cell(const json::value& object) {
   std::set<std::string> found;
   for (const json::value& in : json::get_array(object, {"status", "loadBalancer", "ingress"})) {
     const std::string_view ip = json::get_string(in, {"ip"});
@@ -273,15 +269,15 @@ std::string address_cell(const json::value& object) {
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array ingress_cells(const json::value& object, std::int64_t now_s) {
   return {json::string(or_none(json::get_string(object, {"spec", "ingressClassName"}))),
           json::string(hosts_cell(json::get_array(object, {"spec", "rules"}))),
-          json::string(address_cell(object)),
+          json::string(ingress_address_cell(object)),
           json::get_array(object, {"spec", "tls"}).empty() ? "80" : "80, 443",
           json::string(age_cell(object, now_s))};
 }
 
-void default_class(json::value& object) {
+void default_ingress_class(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   json::object* parameters = spec == nullptr ? nullptr : object_in(*spec, "parameters", false);
@@ -290,11 +286,11 @@ void default_class(json::value& object) {
   if (scope.is_null()) scope = "Cluster";
 }
 
-void check_parameters(const json::value& parameters, Causes& out) {
+void check_class_parameters(const json::value& parameters, Causes& out) {
   const std::string path = "spec.parameters";
-  check_reference(parameters, path, out);
+  check_ingress_reference(parameters, path, out);
   const std::string_view scope = json::get_string(parameters, {"scope"});
-  const json::value* ns = given(parameters, "namespace");
+  const json::value* ns = present(parameters, {"namespace"});
   if (scope == "Namespace") {
     if (ns == nullptr) {
       out.push_back(
@@ -315,7 +311,7 @@ void check_parameters(const json::value& parameters, Causes& out) {
   }
 }
 
-std::vector<Cause> validate_class(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_ingress_class(const json::value& object, const Admission& context) {
   Causes out;
   const std::string_view controller = json::get_string(object, {"spec", "controller"});
   const std::string path = "spec.controller";
@@ -327,16 +323,16 @@ std::vector<Cause> validate_class(const json::value& object, const Admission& co
   if (controller.size() > kMostBytes) out.push_back(schema::too_long(path, kMostBytes));
   check_domain_path(controller, path, out);
   const json::value* parameters = json::find(object, {"spec", "parameters"});
-  if (parameters != nullptr && parameters->is_object()) check_parameters(*parameters, out);
+  if (parameters != nullptr && parameters->is_object()) check_class_parameters(*parameters, out);
   return out;
 }
 
-json::array class_cells(const json::value& object, std::int64_t now_s) {
+json::array ingress_class_cells(const json::value& object, std::int64_t now_s) {
   std::string text = "<none>";
   const json::value* parameters = json::find(object, {"spec", "parameters"});
   if (parameters != nullptr && parameters->is_object()) {
     text = json::get_string(*parameters, {"kind"});
-    if (given(*parameters, "apiGroup") != nullptr) {
+    if (present(*parameters, {"apiGroup"}) != nullptr) {
       text += "." + std::string(json::get_string(*parameters, {"apiGroup"}));
     }
     text += "/" + std::string(json::get_string(*parameters, {"name"}));
@@ -362,10 +358,10 @@ Kind ingress_kind() {
                        "Address is a list containing ingress points for the load-balancer"},
                       {"Ports", "string", "", 0, "Ports of TLS configurations that open"},
                       {"Age", "string", "", 0, std::string(kAgeHelp)}},
-          .set_defaults = set_defaults,
-          .validate = validate,
-          .warnings = warnings,
-          .cells = cells};
+          .set_defaults = set_ingress_defaults,
+          .validate = validate_ingress,
+          .warnings = ingress_warnings,
+          .cells = ingress_cells};
 }
 
 Kind ingress_class_kind() {
@@ -377,9 +373,9 @@ Kind ingress_class_kind() {
                       {"Parameters", "string", "", 0,
                        "A reference to a resource with additional parameters"},
                       {"Age", "string", "", 0, std::string(kAgeHelp)}},
-          .set_defaults = default_class,
-          .validate = validate_class,
-          .cells = class_cells};
+          .set_defaults = default_ingress_class,
+          .validate = validate_ingress_class,
+          .cells = ingress_class_cells};
 }
 
 std::vector<Kind> networking_kinds() {

@@ -7,6 +7,7 @@
 #include "api/checks.h"
 #include "api/help.h"
 #include "api/networking/networking.h"
+#include "api/rules.h"
 #include "base/ip.h"
 #include "base/names.h"
 #include "schema/causes.h"
@@ -20,11 +21,6 @@ struct Direction {
   std::string_view rules, peers;
 };
 constexpr Direction kDirections[] = {{"ingress", "from"}, {"egress", "to"}};
-
-const json::value* given(const json::value& at, std::string_view field) {
-  const json::value* found = json::find(at, {field});
-  return found == nullptr || found->is_null() ? nullptr : found;
-}
 
 void default_ports(json::object& spec, std::string_view rules) {
   json::value* list = spec.if_contains(rules);
@@ -42,7 +38,7 @@ void default_ports(json::object& spec, std::string_view rules) {
   }
 }
 
-void set_defaults(json::value& object) {
+void set_network_policy_defaults(json::value& object) {
   json::object* root = object.if_object();
   json::object* spec = root == nullptr ? nullptr : object_in(*root, "spec");
   if (spec == nullptr) return;
@@ -63,13 +59,13 @@ void check_port_number(std::int64_t n, const std::string& path, Causes& out) {
   }
 }
 
-void check_port(const json::value& port, const std::string& path, Causes& out) {
+void check_policy_port(const json::value& port, const std::string& path, Causes& out) {
   const std::string_view protocol = json::get_string(port, {"protocol"});
-  if (given(port, "protocol") != nullptr && !is_one_of(protocol, {"TCP", "UDP", "SCTP"})) {
+  if (present(port, {"protocol"}) != nullptr && !is_one_of(protocol, {"TCP", "UDP", "SCTP"})) {
     out.push_back(schema::unsupported(child(path, "protocol"), json::string(protocol),
                                       {"TCP", "UDP", "SCTP"}));
   }
-  const json::value* number = given(port, "port");
+  const json::value* number = present(port, {"port"});
   const auto end = json::get_int(port, {"endPort"});
   const std::string end_path = child(path, "endPort");
   if (number == nullptr) {
@@ -133,12 +129,12 @@ void check_peer(const json::value& peer, const std::string& path,
                 const std::set<std::string>& known, Causes& out) {
   int kinds = 0;
   for (const std::string_view field : {"podSelector", "namespaceSelector"}) {
-    if (const json::value* selector = given(peer, field)) {
+    if (const json::value* selector = present(peer, {field})) {
       ++kinds;
       check_label_selector(selector, child(path, field), out);
     }
   }
-  const json::value* block = given(peer, "ipBlock");
+  const json::value* block = present(peer, {"ipBlock"});
   if (block != nullptr) {
     ++kinds;
     check_block(*block, child(path, "ipBlock"), known, out);
@@ -150,7 +146,8 @@ void check_peer(const json::value& peer, const std::string& path,
   }
 }
 
-void check_spec(const json::value& spec, const std::set<std::string>& known, Causes& out) {
+void check_network_policy_spec(const json::value& spec, const std::set<std::string>& known,
+                               Causes& out) {
   check_label_selector(json::find(spec, {"podSelector"}), "spec.podSelector", out);
   for (const Direction& d : kDirections) {
     const json::array& rules = json::get_array(spec, {d.rules});
@@ -158,7 +155,7 @@ void check_spec(const json::value& spec, const std::set<std::string>& known, Cau
       const std::string path = child(child("spec", d.rules), i);
       const json::array& ports = json::get_array(rules[i], {"ports"});
       for (std::size_t k = 0; k < ports.size(); ++k) {
-        check_port(ports[k], child(child(path, "ports"), k), out);
+        check_policy_port(ports[k], child(child(path, "ports"), k), out);
       }
       const json::array& peers = json::get_array(rules[i], {d.peers});
       for (std::size_t k = 0; k < peers.size(); ++k) {
@@ -187,7 +184,7 @@ std::vector<std::pair<std::string, std::string>> blocks(const json::value& objec
     for (std::size_t i = 0; i < rules.size(); ++i) {
       const json::array& peers = json::get_array(rules[i], {d.peers});
       for (std::size_t k = 0; k < peers.size(); ++k) {
-        const json::value* block = given(peers[k], "ipBlock");
+        const json::value* block = present(peers[k], {"ipBlock"});
         if (block == nullptr) continue;
         const std::string path = fmt::format("spec.{}[{}].{}[{}].ipBlock", d.rules, i, d.peers, k);
         out.emplace_back(child(path, "cidr"), json::get_string(*block, {"cidr"}));
@@ -201,17 +198,17 @@ std::vector<std::pair<std::string, std::string>> blocks(const json::value& objec
   return out;
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_network_policy(const json::value& object, const Admission& context) {
   Causes out;
   static const json::value kNothing = json::object();
   const json::value* found = json::find(object, {"spec"});
   const json::value& spec = found == nullptr ? kNothing : *found;
-  check_spec(spec, {}, out);
+  check_network_policy_spec(spec, {}, out);
   if (context.old == nullptr) return out;
   // The real server checks an update twice, the second time without complaint about old blocks.
   std::set<std::string> known;
   for (const auto& [path, text] : blocks(*context.old)) known.insert(text);
-  check_spec(spec, known, out);
+  check_network_policy_spec(spec, known, out);
   return out;
 }
 
@@ -242,13 +239,13 @@ void warn_of_block(const std::string& path, const std::string& text,
   }
 }
 
-std::vector<std::string> warnings(const json::value& object, const Admission&) {
+std::vector<std::string> network_policy_warnings(const json::value& object, const Admission&) {
   std::vector<std::string> out;
   for (const auto& [path, text] : blocks(object)) warn_of_block(path, text, out);
   return out;
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array network_policy_cells(const json::value& object, std::int64_t now_s) {
   return {selector_cell(json::find(object, {"spec", "podSelector"})),
           json::string(age_cell(object, now_s))};
 }
@@ -268,10 +265,10 @@ Kind network_policy_kind() {
                        "and follows standard label selector semantics. An empty podSelector "
                        "matches all pods in this namespace."},
                       {"Age", "string", "", 0, std::string(kAgeHelp)}},
-          .set_defaults = set_defaults,
-          .validate = validate,
-          .warnings = warnings,
-          .cells = cells};
+          .set_defaults = set_network_policy_defaults,
+          .validate = validate_network_policy,
+          .warnings = network_policy_warnings,
+          .cells = network_policy_cells};
 }
 
 }  // namespace skiff::api

@@ -7,7 +7,7 @@
 namespace skiff::api {
 namespace {
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_runtime_class(const json::value& object, const Admission& context) {
   Rules rules;
   if (context.old != nullptr) {
     rules.same(json::find(object, {"handler"}), json::find(*context.old, {"handler"}), "handler");
@@ -31,7 +31,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return rules.take();
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array runtime_class_cells(const json::value& object, std::int64_t now_s) {
   return {json::string(json::get_string(object, {"handler"})),
           json::string(age_cell(object, now_s))};
 }
@@ -45,8 +45,8 @@ std::vector<Kind> node_kinds() {
            .schema = "io.k8s.api.node.v1.RuntimeClass",
            .columns = {{"Handler", "string"}, {"Age", "string"}},
            .unconditional_update = false,
-           .validate = validate,
-           .cells = cells}};
+           .validate = validate_runtime_class,
+           .cells = runtime_class_cells}};
 }
 
 }  // namespace skiff::api

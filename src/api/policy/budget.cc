@@ -6,7 +6,7 @@
 namespace skiff::api {
 namespace {
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_budget(const json::value& object, const Admission& context) {
   Rules rules;
   if (context.subresource == "status") {
     static const json::value kNothing = json::object();
@@ -40,7 +40,7 @@ json::value amount_cell(const json::value& object, std::string_view field) {
   return v->is_string() ? *v : json::value(json::string(json::serialize(*v)));
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array budget_cells(const json::value& object, std::int64_t now_s) {
   return {amount_cell(object, "minAvailable"), amount_cell(object, "maxUnavailable"),
           json::get_int(object, {"status", "disruptionsAllowed"}).value_or(0),
           json::string(age_cell(object, now_s))};
@@ -59,8 +59,8 @@ std::vector<Kind> policy_kinds() {
                        {"Allowed Disruptions", "integer"},
                        {"Age", "string"}},
            .unconditional_update = false,
-           .validate = validate,
-           .cells = cells}};
+           .validate = validate_budget,
+           .cells = budget_cells}};
 }
 
 }  // namespace skiff::api

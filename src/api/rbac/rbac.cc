@@ -13,7 +13,8 @@ using schema::child;
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 
-void check_rule(const json::value& rule, bool namespaced, const std::string& path, Rules& rules) {
+void check_policy_rule(const json::value& rule, bool namespaced, const std::string& path,
+                       Rules& rules) {
   if (json::get_array(rule, {"verbs"}).empty()) {
     rules.say(schema::required(child(path, "verbs"), "verbs must contain at least one value"));
   }
@@ -41,22 +42,22 @@ void check_rule(const json::value& rule, bool namespaced, const std::string& pat
   }
 }
 
-void check_rules(const json::value& object, bool namespaced, Rules& rules) {
+void check_policy_rules(const json::value& object, bool namespaced, Rules& rules) {
   const json::array& list = json::get_array(object, {"rules"});
   for (std::size_t i = 0; i < list.size(); ++i) {
-    check_rule(list[i], namespaced, child("rules", i), rules);
+    check_policy_rule(list[i], namespaced, child("rules", i), rules);
   }
 }
 
 std::vector<Cause> validate_role(const json::value& object, const Admission&) {
   Rules rules;
-  check_rules(object, true, rules);
+  check_policy_rules(object, true, rules);
   return rules.take();
 }
 
 std::vector<Cause> validate_cluster_role(const json::value& object, const Admission&) {
   Rules rules;
-  check_rules(object, false, rules);
+  check_policy_rules(object, false, rules);
   if (const json::value* aggregation = present(object, {"aggregationRule"})) {
     const std::string path = "aggregationRule.clusterRoleSelectors";
     const json::array& selectors = json::get_array(*aggregation, {"clusterRoleSelectors"});
@@ -75,7 +76,8 @@ void default_binding(json::value& object) {
   json::object* root = object.if_object();
   if (root == nullptr) return;
   put(*root, "roleRef", json::object());
-  if (json::object* ref = object_in(*root, "roleRef")) put(*ref, "apiGroup", json::string(kGroup));
+  if (json::object* ref = find_object(*root, "roleRef"))
+    put(*ref, "apiGroup", json::string(kGroup));
   each(*root, "subjects", [](json::object& subject) {
     const std::string kind(json::get_string(subject, {"kind"}));
     if (kind == "User" || kind == "Group") put(subject, "apiGroup", json::string(kGroup));

@@ -12,12 +12,12 @@ namespace {
 constexpr std::int64_t kMostForUsers = 1'000'000'000;
 constexpr std::string_view kSystemPrefix = "system-";
 
-void set_defaults(json::value& object) {
+void set_priority_class_defaults(json::value& object) {
   if (json::object* o = object.if_object()) put(*o, "preemptionPolicy", "PreemptLowerPriority");
 }
 
 // It has a generation, which never grows.
-void prepare(json::value& object, const Admission& context) {
+void prepare_priority_class(json::value& object, const Admission& context) {
   if (context.old == nullptr) json::set(object, {"metadata", "generation"}, 1);
 }
 
@@ -37,7 +37,7 @@ std::string system_complaint(const json::value& object) {
   return {};
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_priority_class(const json::value& object, const Admission& context) {
   Rules rules;
   const std::int64_t value = json::get_int(object, {"value"}).value_or(0);
   if (context.old != nullptr) {
@@ -65,7 +65,7 @@ std::vector<Cause> validate(const json::value& object, const Admission& context)
   return rules.take();
 }
 
-json::array cells(const json::value& object, std::int64_t now_s) {
+json::array priority_class_cells(const json::value& object, std::int64_t now_s) {
   return {json::get_int(object, {"value"}).value_or(0),
           json::get_bool(object, {"globalDefault"}).value_or(false),
           json::string(age_cell(object, now_s)),
@@ -84,10 +84,10 @@ std::vector<Kind> scheduling_kinds() {
                        {"Global-Default", "boolean"},
                        {"Age", "string"},
                        {"PreemptionPolicy", "string"}},
-           .set_defaults = set_defaults,
-           .prepare = prepare,
-           .validate = validate,
-           .cells = cells}};
+           .set_defaults = set_priority_class_defaults,
+           .prepare = prepare_priority_class,
+           .validate = validate_priority_class,
+           .cells = priority_class_cells}};
 }
 
 }  // namespace skiff::api

@@ -11,7 +11,7 @@ void absolute(std::vector<Cause>& causes, const json::value& spec, std::string_v
                     .message = "must be an absolute path"});
 }
 
-std::vector<Cause> validate(const json::value& object, const Admission&) {
+std::vector<Cause> validate_image_mapping(const json::value& object, const Admission&) {
   std::vector<Cause> causes;
   const json::value* spec = json::find(object, {"spec"});
   if (spec == nullptr || json::get_string(*spec, {"pattern"}).empty()) {
@@ -64,7 +64,7 @@ Kind image_mapping_kind() {
       {.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"},
   };
   kind.unconditional_update = false;
-  kind.validate = validate;
+  kind.validate = validate_image_mapping;
   return kind;
 }
 

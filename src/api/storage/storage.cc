@@ -21,20 +21,20 @@ json::array created(std::initializer_list<json::value> cells, const json::value&
   return out;
 }
 
-bool flag(const json::value& object, std::string_view field, bool otherwise) {
+bool spec_flag(const json::value& object, std::string_view field, bool otherwise) {
   return json::get_bool(object, {"spec", field}).value_or(otherwise);
 }
 
 // StorageClass
 
-void default_class(json::value& object) {
+void default_storage_class(json::value& object) {
   json::object* o = object.if_object();
   if (o == nullptr) return;
   put(*o, "reclaimPolicy", "Delete");
   put(*o, "volumeBindingMode", "Immediate");
 }
 
-void check_parameters(const json::object& parameters, Rules& rules) {
+void check_storage_parameters(const json::object& parameters, Rules& rules) {
   if (parameters.size() > kMostParameters) {
     rules.say(schema::too_long("parameters", kMostParameters));
     return;
@@ -68,7 +68,7 @@ void check_topologies(const json::value& object, Rules& rules) {
   }
 }
 
-std::vector<Cause> validate_class(const json::value& object, const Admission& context) {
+std::vector<Cause> validate_storage_class(const json::value& object, const Admission& context) {
   Rules rules;
   if (context.old != nullptr) {
     for (const std::string_view field : {"parameters", "provisioner", "reclaimPolicy"}) {
@@ -84,7 +84,7 @@ std::vector<Cause> validate_class(const json::value& object, const Admission& co
     const std::string text = lower(json::get_string(object, {"provisioner"}));
     rules.called("provisioner", text, names::check_label_key(text));
   }
-  check_parameters(json::get_object(object, {"parameters"}), rules);
+  check_storage_parameters(json::get_object(object, {"parameters"}), rules);
   if (!json::get_string(object, {"reclaimPolicy"}).empty()) {
     rules.maybe_one_of(object, "", "reclaimPolicy", {"Delete", "Retain"});
   }
@@ -93,7 +93,7 @@ std::vector<Cause> validate_class(const json::value& object, const Admission& co
   return rules.take();
 }
 
-json::array class_cells(const json::value& object, std::int64_t now_s) {
+json::array storage_class_cells(const json::value& object, std::int64_t now_s) {
   const bool chosen =
       annotation(object, "storageclass.kubernetes.io/is-default-class") == "true" ||
       annotation(object, "storageclass.beta.kubernetes.io/is-default-class") == "true";
@@ -179,9 +179,9 @@ json::array driver_cells(const json::value& object, std::int64_t now_s) {
     tokens = join(audiences, ",");
   }
   return created(
-      {flag(object, "attachRequired", true), flag(object, "podInfoOnMount", false),
-       flag(object, "storageCapacity", false), json::string(tokens),
-       flag(object, "requiresRepublish", false), json::string(or_none(join(modes, ",")))},
+      {spec_flag(object, "attachRequired", true), spec_flag(object, "podInfoOnMount", false),
+       spec_flag(object, "storageCapacity", false), json::string(tokens),
+       spec_flag(object, "requiresRepublish", false), json::string(or_none(join(modes, ",")))},
       object, now_s);
 }
 
@@ -232,7 +232,7 @@ std::vector<Cause> validate_node(const json::value& object, const Admission& con
   return rules.take();
 }
 
-json::array node_cells(const json::value& object, std::int64_t now_s) {
+json::array csi_node_cells(const json::value& object, std::int64_t now_s) {
   return created({json::get_array(object, {"spec", "drivers"}).size()}, object, now_s);
 }
 
@@ -272,7 +272,7 @@ void check_error(const json::value& object, std::string_view field, Rules& rules
   }
 }
 
-void check_source(const json::value& object, Rules& rules) {
+void check_attachment_source(const json::value& object, Rules& rules) {
   constexpr std::string_view kWhy =
       "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
   const json::value* inlined = present(object, {"spec", "source", "inlineVolumeSpec"});
@@ -293,7 +293,7 @@ std::vector<Cause> validate_attachment(const json::value& object, const Admissio
   Rules rules;
   const std::string_view attacher = json::get_string(object, {"spec", "attacher"});
   if (attacher.empty()) rules.say(schema::required("spec.attacher"));
-  check_source(object, rules);
+  check_attachment_source(object, rules);
   const std::string_view node = json::get_string(object, {"spec", "nodeName"});
   rules.called("spec.nodeName", node, names::check_dns1123_subdomain(node));
   check_error(object, "attachError", rules);
@@ -320,7 +320,7 @@ json::array attachment_cells(const json::value& object, std::int64_t now_s) {
       object, now_s);
 }
 
-Kind kind(std::string plural, std::string name) {
+Kind storage_kind(std::string plural, std::string name) {
   return {.resource = {"storage.k8s.io", "v1", std::move(plural), name, false},
           .singular = lower(name),
           .returns_deleted = true,
@@ -331,7 +331,7 @@ Kind kind(std::string plural, std::string name) {
 }  // namespace
 
 std::vector<Kind> storage_kinds() {
-  Kind classes = kind("storageclasses", "StorageClass");
+  Kind classes = storage_kind("storageclasses", "StorageClass");
   classes.short_names = {"sc"};
   classes.columns = {{"Name", "string"},
                      {"Provisioner", "string"},
@@ -339,11 +339,11 @@ std::vector<Kind> storage_kinds() {
                      {"VolumeBindingMode", "string"},
                      {"AllowVolumeExpansion", "string"},
                      {"Age", "string"}};
-  classes.set_defaults = default_class;
-  classes.validate = validate_class;
-  classes.cells = class_cells;
+  classes.set_defaults = default_storage_class;
+  classes.validate = validate_storage_class;
+  classes.cells = storage_class_cells;
 
-  Kind drivers = kind("csidrivers", "CSIDriver");
+  Kind drivers = storage_kind("csidrivers", "CSIDriver");
   drivers.columns = {{"AttachRequired", "boolean"},
                      {"PodInfoOnMount", "boolean"},
                      {"StorageCapacity", "boolean"},
@@ -356,13 +356,13 @@ std::vector<Kind> storage_kinds() {
   drivers.validate = validate_driver;
   drivers.cells = driver_cells;
 
-  Kind nodes = kind("csinodes", "CSINode");
+  Kind nodes = storage_kind("csinodes", "CSINode");
   nodes.columns = {{"Drivers", "integer"}, {"Age", "string"}};
   nodes.unconditional_update = false;
   nodes.validate = validate_node;
-  nodes.cells = node_cells;
+  nodes.cells = csi_node_cells;
 
-  Kind capacities = kind("csistoragecapacities", "CSIStorageCapacity");
+  Kind capacities = storage_kind("csistoragecapacities", "CSIStorageCapacity");
   capacities.resource.namespaced = true;
   capacities.returns_deleted = false;
   capacities.columns = {{"Created At", "date"}};
@@ -372,7 +372,7 @@ std::vector<Kind> storage_kinds() {
   capacities.unconditional_update = false;
   capacities.validate = validate_capacity;
 
-  Kind attachments = kind("volumeattachments", "VolumeAttachment");
+  Kind attachments = storage_kind("volumeattachments", "VolumeAttachment");
   attachments.has_status = true;
   attachments.columns = {{.name = "Attacher", .type = "string", .format = "name"},
                          {"PV", "string"},

@@ -42,7 +42,7 @@ void set_defaults(json::value& jobset) {
   api::each(spec, "volumeClaimPolicies", [](json::object& policy) {
     api::put(json::make_object(policy, {"retentionPolicy"}), "whenDeleted", "Delete");
   });
-  json::object* failure = api::object_in(spec, "failurePolicy");
+  json::object* failure = api::find_object(spec, "failurePolicy");
   if (failure == nullptr) return;
   int index = 0;
   api::each(*failure, "rules", [&](json::object& rule) {
