@@ -16,7 +16,8 @@ constexpr int kNameAttempts = 8;
 // What is left of a name's 63 characters for the part that generateName gives.
 constexpr std::size_t kGeneratedPrefixBytes = 58;
 
-Result<void> check_namespace(Transaction& txn, const WriteRequest& request, std::string_view name) {
+Result<void> check_target_namespace(Transaction& txn, const WriteRequest& request,
+                                    std::string_view name) {
   const Object ns = txn.get({.resource = "namespaces", .name = request.ns});
   if (ns == nullptr) {
     return std::unexpected(not_found({.version = "v1", .plural = "namespaces"}, request.ns));
@@ -79,7 +80,7 @@ Result<Outcome> Writes::create(Transaction& txn, const WriteRequest& request) {
   SKIFF_TRY(gate_.check_types(kind, object));
   SKIFF_TRY(match_body(request, object));
   if (kind.resource().namespaced) {
-    SKIFF_TRY(check_namespace(txn, request, api::name(object)));
+    SKIFF_TRY(check_target_namespace(txn, request, api::name(object)));
   }
 
   Outcome outcome{.status = 201};

@@ -4,18 +4,13 @@
 
 #include <algorithm>
 
+#include "apiserver/access/rules.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/status.h"
 #include "apiserver/wire/names.h"
 
 namespace skiff::apiserver {
 namespace {
-
-json::array words(const std::vector<std::string>& list) {
-  json::array out;
-  for (const std::string& word : list) out.emplace_back(json::string(word));
-  return out;
-}
 
 json::object group_version(const std::string& group, const std::string& version) {
   return {{"groupVersion", group.empty() ? version : group + "/" + version}, {"version", version}};

@@ -9,19 +9,19 @@
 namespace skiff::apiserver {
 namespace {
 
-std::optional<std::int64_t> number(std::string_view text) {
+std::optional<std::int64_t> read_index(std::string_view text) {
   std::int64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return {};
   return n;
 }
 
-bool quoted(std::string_view text) {
+bool is_quoted(std::string_view text) {
   return text.size() >= 2 && (text.front() == '\'' || text.front() == '"') &&
          text.back() == text.front();
 }
 
-const json::value* follow(const json::value& at, std::string_view dotted) {
+const json::value* follow_dotted(const json::value& at, std::string_view dotted) {
   const json::value* found = &at;
   for (std::string_view key : split(dotted, '.')) {
     if (key.empty()) continue;
@@ -53,7 +53,7 @@ Result<JsonPath::Step> JsonPath::parse_bracket(std::string_view inside) {
   using enum Step::Kind;
   inside = trim(inside);
   if (inside == "*") return Step{.kind = kAll};
-  if (quoted(inside)) {
+  if (is_quoted(inside)) {
     return Step{.kind = kField, .field = std::string(inside.substr(1, inside.size() - 2))};
   }
   if (inside.starts_with("?(@") && inside.ends_with(")")) {
@@ -66,19 +66,19 @@ Result<JsonPath::Step> JsonPath::parse_bracket(std::string_view inside) {
     }
     Step step{.kind = kFilter, .field = std::string(trim(filter.substr(0, at))), .equal = equal};
     const std::string_view right = trim(filter.substr(at + 2));
-    if (quoted(right)) {
+    if (is_quoted(right)) {
       step.operand = json::string(right.substr(1, right.size() - 2));
     } else {
       SKIFF_ASSIGN(step.operand, json::parse(right));
     }
     return step;
   }
-  if (const auto index = number(inside)) return Step{.kind = kIndex, .from = *index};
+  if (const auto index = read_index(inside)) return Step{.kind = kIndex, .from = *index};
   const std::size_t colon = inside.find(':');
   if (colon != std::string_view::npos) {
     const std::string_view left = inside.substr(0, colon), right = inside.substr(colon + 1);
-    Step step{.kind = kSlice, .from = left.empty() ? 0 : number(left).value_or(INT64_MIN)};
-    if (!right.empty()) step.to = number(right);
+    Step step{.kind = kSlice, .from = left.empty() ? 0 : read_index(left).value_or(INT64_MIN)};
+    if (!right.empty()) step.to = read_index(right);
     if (step.from != INT64_MIN && (right.empty() || step.to)) return step;
   }
   return fail(Code::kInvalid, fmt::format("[{}] is not a JSONPath step", inside));
@@ -142,7 +142,7 @@ void JsonPath::walk(const Step& step, const json::value& at, std::vector<const j
   for (std::int64_t i = std::max<std::int64_t>(from, 0); i < std::min(to, size); ++i) {
     const json::value& item = (*array)[static_cast<std::size_t>(i)];
     if (step.kind == Step::Kind::kFilter) {
-      const json::value* left = follow(item, step.field);
+      const json::value* left = follow_dotted(item, step.field);
       if ((left != nullptr && *left == step.operand) != step.equal) continue;
     }
     out.push_back(&item);

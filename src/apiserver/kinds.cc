@@ -54,7 +54,7 @@ std::vector<api::Column> columns_of(const json::value& version) {
   return columns;
 }
 
-std::optional<api::ScalePaths> scale_of(const json::value& version) {
+std::optional<api::ScalePaths> scale_paths_of(const json::value& version) {
   const json::value* scale = json::find(version, {"subresources", "scale"});
   if (scale == nullptr || !scale->is_object()) return std::nullopt;
   return api::ScalePaths{.spec = std::string(json::get_string(*scale, {"specReplicasPath"})),
@@ -198,7 +198,7 @@ void KindTable::add_definition(const json::value& definition) {
     kind.kind.short_names = json::strings(json::get_array(*spec, {"names", "shortNames"}));
     kind.kind.categories = json::strings(json::get_array(*spec, {"names", "categories"}));
     kind.kind.has_status = json::find(version, {"subresources", "status"}) != nullptr;
-    kind.kind.scale = scale_of(version);
+    kind.kind.scale = scale_paths_of(version);
     kind.kind.columns = columns_of(version);
     kind.kind.selectable = selectable_of(version);
     kind.kind.unconditional_update = false;

@@ -54,7 +54,7 @@ Result<void> check_started(const json::value& pod, const LogOptions& options) {
                           reason == "ContainerCreating" ? "" : message));
 }
 
-Result<std::optional<std::int64_t>> number(const http::Url& url, std::string_view name) {
+Result<std::optional<std::int64_t>> read_count(const http::Url& url, std::string_view name) {
   const auto text = url.param(name);
   if (!text || text->empty()) return std::nullopt;
   std::int64_t n = 0;
@@ -73,9 +73,9 @@ Result<LogOptions> read_log_options(const http::Url& url, Time now) {
   LogOptions options{.follow = url.flag("follow"),
                      .previous = url.flag("previous"),
                      .timestamps = url.flag("timestamps")};
-  SKIFF_ASSIGN(options.tail_lines, number(url, "tailLines"));
-  SKIFF_ASSIGN(options.limit_bytes, number(url, "limitBytes"));
-  SKIFF_ASSIGN(const auto seconds, number(url, "sinceSeconds"));
+  SKIFF_ASSIGN(options.tail_lines, read_count(url, "tailLines"));
+  SKIFF_ASSIGN(options.limit_bytes, read_count(url, "limitBytes"));
+  SKIFF_ASSIGN(const auto seconds, read_count(url, "sinceSeconds"));
   const auto time = url.param("sinceTime");
   if (seconds && time) {
     return fail(Code::kInvalid,

@@ -14,8 +14,8 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kOrphan = "orphan";
-constexpr std::string_view kForeground = "foregroundDeletion";
+constexpr std::string_view kOrphanFinalizer = "orphan";
+constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
 
 names::Complaints check_name(const ServedKind& kind, std::string_view name) {
   const std::string key = kind.resource().key();
@@ -93,12 +93,12 @@ bool wants_qualified(const ServedKind& kind) {
 }
 
 bool stands_alone(std::string_view finalizer) {
-  return !finalizer.contains('/') && finalizer != kOrphan && finalizer != kForeground &&
-         finalizer != "kubernetes";
+  return !finalizer.contains('/') && finalizer != kOrphanFinalizer &&
+         finalizer != kForegroundFinalizer && finalizer != "kubernetes";
 }
 
-void check_finalizers(const ServedKind& kind, const json::array& list, bool created,
-                      std::vector<Cause>& causes) {
+void check_finalizer_names(const ServedKind& kind, const json::array& list, bool created,
+                           std::vector<Cause>& causes) {
   const std::vector<std::string> finalizers = json::strings(list);
   if (created) {
     for (const std::string& finalizer : finalizers) {
@@ -106,11 +106,11 @@ void check_finalizers(const ServedKind& kind, const json::array& list, bool crea
         causes.push_back(invalid_value("metadata.finalizers", json::string(finalizer), bad));
       }
     }
-    if (std::ranges::count(finalizers, kOrphan) > 0 &&
-        std::ranges::count(finalizers, kForeground) > 0) {
-      causes.push_back(invalid_value(
-          "metadata.finalizers", json::value(list),
-          fmt::format("finalizer {} and {} cannot be both set", kOrphan, kForeground)));
+    if (std::ranges::count(finalizers, kOrphanFinalizer) > 0 &&
+        std::ranges::count(finalizers, kForegroundFinalizer) > 0) {
+      causes.push_back(invalid_value("metadata.finalizers", json::value(list),
+                                     fmt::format("finalizer {} and {} cannot be both set",
+                                                 kOrphanFinalizer, kForegroundFinalizer)));
     }
   }
   if (!wants_qualified(kind)) return;
@@ -131,7 +131,7 @@ std::vector<Cause> check_metadata(const ServedKind& kind, const json::value& obj
   api::check_annotations(json::get_object(object, {"metadata", "annotations"}),
                          "metadata.annotations", causes);
   check_owners(json::get_array(object, {"metadata", "ownerReferences"}), causes);
-  check_finalizers(kind, json::get_array(object, {"metadata", "finalizers"}), created, causes);
+  check_finalizer_names(kind, json::get_array(object, {"metadata", "finalizers"}), created, causes);
   return causes;
 }
 

@@ -18,8 +18,8 @@ struct Condition {
   std::string message = {};
 };
 
-void set_condition(json::value& object, std::string_view type, const Condition& condition,
-                   const std::string& now) {
+void set_crd_condition(json::value& object, std::string_view type, const Condition& condition,
+                       const std::string& now) {
   json::object& status = json::make_object(object, {"status"});
   json::value& list = status["conditions"];
   if (!list.is_array()) list.emplace_array();
@@ -113,7 +113,7 @@ void follow_versions(json::value& definition) {
   json::make_object(definition, {"status"})["storedVersions"] = std::move(stored);
 }
 
-void add_finalizer(json::value& definition) {
+void add_crd_finalizer(json::value& definition) {
   json::object& metadata = json::make_object(definition, {"metadata"});
   json::value& finalizers = metadata["finalizers"];
   if (!finalizers.is_array()) finalizers.emplace_array();
@@ -141,14 +141,14 @@ void accept_names(json::value& definition, const std::vector<Object>& all, const
   } else {
     accepted["categories"] = categories;
   }
-  set_condition(definition, "NamesAccepted", names, now);
+  set_crd_condition(definition, "NamesAccepted", names, now);
   if (api::condition_true(definition, "Established")) return;
   Condition established{.reason = "InitialNamesAccepted",
                         .message = "the initial names have been accepted"};
   if (!names.good) {
     established = {.good = false, .reason = "NotAccepted", .message = "not all names are accepted"};
   }
-  set_condition(definition, "Established", established, now);
+  set_crd_condition(definition, "Established", established, now);
 }
 
 void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
@@ -169,12 +169,13 @@ void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
 bool begin_removal(const ServedKind& kind, json::value& object, const std::string& now) {
   if (kind.resource().key() != kCrdKey || api::deleting(object)) return false;
   json::make_object(object, {"metadata"})["deletionTimestamp"] = now;
-  add_finalizer(object);
-  set_condition(object, "Terminating",
-                {.reason = "InstanceDeletionPending",
-                 .message = "CustomResourceDefinition marked for deletion; CustomResource deletion "
-                            "will begin soon"},
-                now);
+  add_crd_finalizer(object);
+  set_crd_condition(
+      object, "Terminating",
+      {.reason = "InstanceDeletionPending",
+       .message = "CustomResourceDefinition marked for deletion; CustomResource deletion "
+                  "will begin soon"},
+      now);
   return true;
 }
 

@@ -40,7 +40,7 @@ std::vector<Object> budgets_of(Transaction& txn, const std::string& ns, const js
   return out;
 }
 
-void set_condition(json::value& object, json::object condition, const std::string& now) {
+void set_part_condition(json::value& object, json::object condition, const std::string& now) {
   json::value& list = json::make_object(object, {"status"})["conditions"];
   if (!list.is_array()) list.emplace_array();
   for (json::value& existing : list.get_array()) {
@@ -89,13 +89,13 @@ Result<void> spend(Transaction& txn, const store::Key& key, const json::value& b
   json::value next = budget;
   json::set(next, {"status", "disruptionsAllowed"}, allowed - 1);
   if (allowed == 1) {
-    set_condition(next,
-                  {{"type", "DisruptionAllowed"},
-                   {"status", "False"},
-                   {"observedGeneration", number({"status", "observedGeneration"})},
-                   {"reason", "InsufficientPods"},
-                   {"message", ""}},
-                  now);
+    set_part_condition(next,
+                       {{"type", "DisruptionAllowed"},
+                        {"status", "False"},
+                        {"observedGeneration", number({"status", "observedGeneration"})},
+                        {"reason", "InsufficientPods"},
+                        {"message", ""}},
+                       now);
   }
   json::set(next, {"status", "disruptedPods", pod}, json::string(now));
   txn.put(key, std::move(next));
@@ -146,13 +146,13 @@ Result<Outcome> Writes::evict(Transaction& txn, const WriteRequest& request) {
   const std::string now = stamp();
   if (!idle(*pod)) SKIFF_TRY(ask_budgets(txn, request, *pod, now));
   json::value told = *pod;
-  set_condition(told,
-                {{"type", "DisruptionTarget"},
-                 {"status", "True"},
-                 {"lastProbeTime", nullptr},
-                 {"reason", "EvictionByEvictionAPI"},
-                 {"message", "Eviction API: evicting"}},
-                now);
+  set_part_condition(told,
+                     {{"type", "DisruptionTarget"},
+                      {"status", "True"},
+                      {"lastProbeTime", nullptr},
+                      {"reason", "EvictionByEvictionAPI"},
+                      {"message", "Eviction API: evicting"}},
+                     now);
   txn.put(key_of(request), std::move(told));
   // It was this pod that was judged; the condition above has not changed its version yet.
   SKIFF_ASSIGN(Outcome outcome, remove(txn, removal));

@@ -72,7 +72,7 @@ http::Response too_old(const ListPlan& plan) {
 }
 
 // What Go calls the type of an answer; it stands in a sentence about shapes.
-std::string go_type(const ServedKind& kind, std::string_view suffix) {
+std::string go_type_of_kind(const ServedKind& kind, std::string_view suffix) {
   if (kind.custom) return fmt::format("*unstructured.Unstructured{}", suffix);
   const std::string& group = kind.resource().group;
   const std::string_view package =
@@ -304,7 +304,7 @@ http::Response get_object(const store::Store& store, const View& view, const sto
         {.code = Code::kNotAcceptable,
          .message = fmt::format("you requested PartialObjectMetadataList, but the requested object "
                                 "is not a list ({})",
-                                go_type(*view.kind, ""))});
+                                go_type_of_kind(*view.kind, ""))});
   }
   if (const auto version = url.param("resourceVersion"); version && !version->empty()) {
     const auto asked = parse_revision(*version);
@@ -342,7 +342,7 @@ http::Response list_objects(const store::Store& store, const View& view, const S
         {.code = Code::kNotAcceptable,
          .message = fmt::format(
              "you requested PartialObjectMetadata, but the requested object is a list ({})",
-             go_type(*view.kind, "List"))});
+             go_type_of_kind(*view.kind, "List"))});
   }
   const std::string resource = view.kind->storage_key();
   store::Listing listing;

@@ -58,7 +58,7 @@ void warn_of_orphans(const WriteRequest& request, std::vector<std::string>& warn
       "this warning");
 }
 
-void add_finalizer(json::value& object, const std::string& finalizer) {
+void add_deletion_finalizer(json::value& object, const std::string& finalizer) {
   if (finalizer.empty()) return;
   json::object& metadata = json::make_object(object, {"metadata"});
   json::value& list = metadata["finalizers"];
@@ -99,7 +99,7 @@ Result<Outcome> Writes::remove(Transaction& txn, const WriteRequest& request) {
   const std::int64_t grace = pod ? pod_grace(*old, request.remove) : 0;
   json::value next = *old;
   SKIFF_ASSIGN(const std::string finalizer, propagation_finalizer(request));
-  if (!api::deleting(*old)) add_finalizer(next, finalizer);
+  if (!api::deleting(*old)) add_deletion_finalizer(next, finalizer);
   const std::int64_t running =
       json::get_int(*old, {"metadata", "deletionGracePeriodSeconds"}).value_or(0);
   // A second delete may only shorten the wait.

@@ -8,7 +8,7 @@
 namespace skiff::apiserver {
 namespace {
 
-Verb verb_of(const http::Url& url, std::string_view method, const Route& route, bool watch) {
+Verb route_verb(const http::Url& url, std::string_view method, const Route& route, bool watch) {
   if (watch) return method == "GET" ? Verb::kWatch : Verb::kNone;
   if (method == "GET") {
     if (!route.name.empty()) return Verb::kGet;
@@ -24,7 +24,7 @@ Verb verb_of(const http::Url& url, std::string_view method, const Route& route, 
 }
 
 // The name in a field selector "metadata.name=x", alone or with other terms.
-std::string selected_name(const http::Url& url) {
+std::string route_selected_name(const http::Url& url) {
   const auto selector = FieldSelector::parse(url.param("fieldSelector").value_or(""));
   if (!selector) return {};
   for (const FieldSelector::Term& term : selector->terms()) {
@@ -89,10 +89,10 @@ std::optional<Route> parse_route(const http::Url& url, std::string_view method) 
   if (rest.size() > 1) route.name = rest[1];
   if (rest.size() > 2) route.subresource = rest[2];
   if (watch && !route.subresource.empty()) return {};
-  route.verb = verb_of(url, method, route, watch);
+  route.verb = route_verb(url, method, route, watch);
   if (route.verb == Verb::kList || route.verb == Verb::kWatch ||
       route.verb == Verb::kDeleteCollection) {
-    route.selected_name = route.name.empty() ? selected_name(url) : route.name;
+    route.selected_name = route.name.empty() ? route_selected_name(url) : route.name;
   }
   return route;
 }

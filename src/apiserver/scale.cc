@@ -27,7 +27,7 @@ std::vector<std::string_view> steps(std::string_view path) {
   return split(path, '.');
 }
 
-const json::value* follow(const json::value& object, std::string_view path) {
+const json::value* follow_scale_path(const json::value& object, std::string_view path) {
   const json::value* at = &object;
   for (const std::string_view step : steps(path)) {
     at = json::find(*at, {step});
@@ -43,7 +43,7 @@ std::string go_text(const json::value& v) {
   return json::serialize(v);
 }
 
-std::string_view go_type(const json::value& v) {
+std::string_view go_type_of_value(const json::value& v) {
   if (v.is_string()) return "string";
   if (v.is_bool()) return "bool";
   if (v.is_double()) return "float64";
@@ -55,7 +55,7 @@ std::string_view go_type(const json::value& v) {
 std::string accessor_error(std::string_view path, const json::value& found,
                            std::string_view wanted) {
   return fmt::format("{} accessor error: {} is of the type {}, expected {}", path, go_text(found),
-                     go_type(found), wanted);
+                     go_type_of_value(found), wanted);
 }
 
 Error wrong_type(std::string_view path, const json::value& found, std::string_view wanted) {
@@ -101,7 +101,7 @@ void check_replicas(const json::value& object, const std::string& path,
 }
 
 Result<std::int64_t> replicas_at(const json::value& object, std::string_view path) {
-  const json::value* found = follow(object, path);
+  const json::value* found = follow_scale_path(object, path);
   if (found == nullptr) return 0;
   const auto n = json::get_int(*found, {});
   if (!n) return std::unexpected(wrong_type(path, *found, "int64"));
@@ -109,7 +109,7 @@ Result<std::int64_t> replicas_at(const json::value& object, std::string_view pat
 }
 
 Result<std::string> selector_at(const json::value& object, std::string_view path) {
-  const json::value* found = path.empty() ? nullptr : follow(object, path);
+  const json::value* found = path.empty() ? nullptr : follow_scale_path(object, path);
   if (found == nullptr) return "";
   if (found->is_string()) return std::string(json::view(found->get_string()));
   if (!found->is_object()) return std::unexpected(wrong_type(path, *found, "string"));
@@ -155,7 +155,7 @@ Result<json::value> scale_of(const ServedKind& kind, const json::value& stored) 
   json::value shown = stored;
   kind.from_storage(shown);
   const std::string& path = kind.kind.scale->spec;
-  if (kind.custom && follow(shown, path) == nullptr) {
+  if (kind.custom && follow_scale_path(shown, path) == nullptr) {
     return fail(
         Code::kInternal,
         fmt::format("Internal error occurred: the spec replicas field \"{}\" does not exist",

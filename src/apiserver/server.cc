@@ -34,8 +34,8 @@ bool prefix_matches(std::string_view path, std::string_view prefix) {
 // Impersonation that makes no sense is told in plain text, as the real server does.
 http::Response refuse_identity(const http::Request& request, const Error& error) {
   if (error.code != Code::kInternal) return error_response(error);
-  return text_response(
-      500, fmt::format("Internal Server Error: {}: {}\n", quoted(request.target), error.message));
+  return text_response(500, fmt::format("Internal Server Error: {}: {}\n",
+                                        in_quotes(request.target), error.message));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace skiff::apiserver {
 namespace {
 
 // Each try reads anew; so many in a row would need a writer on the same object in every gap.
-constexpr int kAttempts = 16;
+constexpr int kWriteAttempts = 16;
 // So many writes take so long that somebody else's come in between each time, as where a quota
 // counts both. Who sends them had better hear of it than have all of them redone for nothing.
 constexpr std::size_t kManyWrites = 50;
@@ -52,7 +52,7 @@ PatchType patch_of(client::Verb verb) {
   return verb == client::Verb::kJsonPatch ? PatchType::kJson : PatchType::kMerge;
 }
 
-Verb verb_of(client::Verb verb) {
+Verb server_verb(client::Verb verb) {
   switch (verb) {
     case client::Verb::kCreate:
       return Verb::kCreate;
@@ -72,12 +72,12 @@ Verb verb_of(client::Verb verb) {
 Result<WriteRequest> from_client(const KindTable& kinds, client::Write& write) {
   const api::Resource& r = write.resource;
   const ServedKind* kind = kinds.find(r.group, r.version, r.plural);
-  if (kind == nullptr || !allows(*kind, write.subresource, verb_of(write.verb))) {
+  if (kind == nullptr || !allows(*kind, write.subresource, server_verb(write.verb))) {
     return fail(Code::kNotFound,
-                fmt::format("{} of {} in {} is not served", verb_name(verb_of(write.verb)), r.key(),
-                            r.api_version()));
+                fmt::format("{} of {} in {} is not served", verb_name(server_verb(write.verb)),
+                            r.key(), r.api_version()));
   }
-  WriteRequest request{.verb = verb_of(write.verb),
+  WriteRequest request{.verb = server_verb(write.verb),
                        .kind = kind,
                        .ns = write.ns,
                        .name = write.name,
@@ -187,7 +187,7 @@ http::Response Server::answer_write(const http::Request& request, const http::Ur
 }
 
 http::Response Server::perform(const WriteRequest& write, const View& view) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
     Transaction txn(store_);
     auto outcome = writes_.run(txn, write);
     if (!outcome) {
@@ -271,7 +271,7 @@ http::Response Server::answer_delete_collection(const http::Request& request, co
 }
 
 std::vector<Result<json::value>> Server::transact(std::vector<client::Write> writes) {
-  const int attempts = writes.size() > kManyWrites ? kAttemptsOfMany : kAttempts;
+  const int attempts = writes.size() > kManyWrites ? kAttemptsOfMany : kWriteAttempts;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const auto table = kinds();
     Transaction txn(store_);

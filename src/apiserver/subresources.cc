@@ -8,7 +8,7 @@
 namespace skiff::apiserver {
 namespace {
 
-void set_condition(json::value& object, std::string_view type, const std::string& now) {
+void set_true_condition(json::value& object, std::string_view type, const std::string& now) {
   json::object& status = json::make_object(object, {"status"});
   json::value& list = status["conditions"];
   if (!list.is_array()) list.emplace_array();
@@ -65,7 +65,7 @@ Result<Outcome> Writes::bind(Transaction& txn, const WriteRequest& request) {
   }
   json::value next = *old;
   json::set(next, {"spec", "nodeName"}, json::string(node));
-  set_condition(next, "PodScheduled", stamp());
+  set_true_condition(next, "PodScheduled", stamp());
   txn.put(outcome.key, std::move(next));
   return outcome;
 }

@@ -16,7 +16,7 @@ constexpr std::string_view kServerMetadata[] = {
     "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
     "generation", "resourceVersion",   "generateName"};
 
-void copy_member(json::object& to, const json::object& from, std::string_view name) {
+void copy_server_member(json::object& to, const json::object& from, std::string_view name) {
   const json::value* member = from.if_contains(name);
   if (member != nullptr) {
     to[name] = *member;
@@ -25,7 +25,7 @@ void copy_member(json::object& to, const json::object& from, std::string_view na
   }
 }
 
-std::vector<Cause> check_finalizers(const json::value& old, const json::value& next) {
+std::vector<Cause> check_added_finalizers(const json::value& old, const json::value& next) {
   if (!api::deleting(old)) return {};
   const std::vector<std::string> before =
       json::strings(json::get_array(old, {"metadata", "finalizers"}));
@@ -147,8 +147,8 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
   } else {
     json::object& metadata = json::make_object(root, {"metadata"});
     const json::object& before = json::get_object(shown, {"metadata"});
-    for (std::string_view name : kServerMetadata) copy_member(metadata, before, name);
-    if (kind.kind.has_status) copy_member(root, shown.get_object(), "status");
+    for (std::string_view name : kServerMetadata) copy_server_member(metadata, before, name);
+    if (kind.kind.has_status) copy_server_member(root, shown.get_object(), "status");
   }
   gate_.set_defaults(kind, next);
   record_owners(request, &shown, std::move(sent), next);
@@ -175,7 +175,7 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                                .sent = request.verb == Verb::kUpdate ? &request.body : nullptr};
   if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
   const std::vector<Cause> metadata = check_metadata(kind, next, false);
-  const std::vector<Cause> changes = check_finalizers(old, next);
+  const std::vector<Cause> changes = check_added_finalizers(old, next);
   std::vector<std::string> hints;
   std::vector<Cause> own = std::move(broken);
   for (Cause& cause : gate_.validate(kind, next, context, hints)) own.push_back(std::move(cause));

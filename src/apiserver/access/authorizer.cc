@@ -122,13 +122,13 @@ Result<void> Authorizer::authorize(const Identity& who, const Action& action) co
 Error forbidden_action(const Identity& who, const Action& action, std::string_view reason) {
   std::string why;
   if (action.on_path) {
-    why = fmt::format("User {} cannot {} path {}", quoted(who.user), action.verb,
-                      quoted(action.path));
+    why = fmt::format("User {} cannot {} path {}", in_quotes(who.user), action.verb,
+                      in_quotes(action.path));
   } else {
     why = fmt::format(
-        "User {} cannot {} resource {} in API group {} {}", quoted(who.user), action.verb,
-        quoted(action.combined()), quoted(action.group),
-        action.ns.empty() ? "at the cluster scope" : "in the namespace " + quoted(action.ns));
+        "User {} cannot {} resource {} in API group {} {}", in_quotes(who.user), action.verb,
+        in_quotes(action.combined()), in_quotes(action.group),
+        action.ns.empty() ? "at the cluster scope" : "in the namespace " + in_quotes(action.ns));
   }
   why = without_markup(why);
   if (!reason.empty()) why += fmt::format(": {}", reason);

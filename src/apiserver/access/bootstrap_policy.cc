@@ -109,7 +109,7 @@ std::vector<std::string> logical_lines(std::string_view text) {
   return out;
 }
 
-std::vector<json::value> parse(std::string_view text) {
+std::vector<json::value> parse_policy(std::string_view text) {
   std::vector<json::value> out;
   for (const std::string& line : logical_lines(text)) {
     const auto words = split(trim(line), ' ');
@@ -146,7 +146,7 @@ void add_absent(json::value& object, std::initializer_list<std::string_view> pat
 }  // namespace
 
 const std::vector<json::value>& bootstrap_policy() {
-  static const std::vector<json::value> kPolicy = parse(bootstrap_roles());
+  static const std::vector<json::value> kPolicy = parse_policy(bootstrap_roles());
   return kPolicy;
 }
 

@@ -3,14 +3,14 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::size_t kAtOnce = 4096;
+constexpr std::size_t kChangesAtOnce = 4096;
 
 }  // namespace
 
 ChangeFeed::Changes ChangeFeed::take() {
   Changes out;
   while (seen_ != 0) {
-    const auto events = store_.events(resource_, seen_, store::Horizon::kCommitted, kAtOnce);
+    const auto events = store_.events(resource_, seen_, store::Horizon::kCommitted, kChangesAtOnce);
     if (!events) break;
     if (events->empty()) return out;
     for (const store::Event& event : *events) {

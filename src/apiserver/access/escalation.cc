@@ -34,7 +34,7 @@ Result<void> holds(const Policy& policy, const WriteRequest& request,
       request.kind->resource(), name,
       fmt::format("user {} (groups={}) is attempting to grant RBAC permissions not currently "
                   "held:\n{}",
-                  quoted(request.user.user), quoted(request.user.groups),
+                  in_quotes(request.user.user), in_quotes(request.user.groups),
                   join({lines.begin(), lines.end()}, "\n"))));
 }
 
@@ -74,9 +74,9 @@ Result<void> check_binding(const Policy& policy, const WriteRequest& request,
   if (known && policy.decide(request.user, bind).allowed) return {};
   const Rules rules = policy.role(kind, request.ns, name);
   if (!known) {
-    return fail(
-        Code::kInternal,
-        fmt::format("Internal error occurred: unsupported role reference kind: {}", quoted(kind)));
+    return fail(Code::kInternal,
+                fmt::format("Internal error occurred: unsupported role reference kind: {}",
+                            in_quotes(kind)));
   }
   if (!rules) {
     return std::unexpected(

@@ -13,26 +13,26 @@ namespace {
 
 std::string describe_subject(const Binding::Subject& subject, const std::string& binding_ns) {
   if (subject.kind != "ServiceAccount") {
-    return fmt::format("{} {}", subject.kind, quoted(subject.name));
+    return fmt::format("{} {}", subject.kind, in_quotes(subject.name));
   }
   const std::string& ns = subject.ns.empty() ? binding_ns : subject.ns;
-  return fmt::format("{} {}", subject.kind, quoted(subject.name + "/" + ns));
+  return fmt::format("{} {}", subject.kind, in_quotes(subject.name + "/" + ns));
 }
 
 std::string source(const Binding& binding, const Binding::Subject& subject) {
   const bool cluster = binding.ns.empty();
   return fmt::format(
       "RBAC: allowed by {} {} of {} {} to {}", cluster ? "ClusterRoleBinding" : "RoleBinding",
-      quoted(cluster ? binding.name : binding.name + "/" + binding.ns), binding.role_kind,
-      quoted(binding.role_name), describe_subject(subject, binding.ns));
+      in_quotes(cluster ? binding.name : binding.name + "/" + binding.ns), binding.role_kind,
+      in_quotes(binding.role_name), describe_subject(subject, binding.ns));
 }
 
 std::string absent(const Binding& binding) {
   if (binding.role_kind != "Role" && binding.role_kind != "ClusterRole") {
-    return fmt::format("unsupported role reference kind: {}", quoted(binding.role_kind));
+    return fmt::format("unsupported role reference kind: {}", in_quotes(binding.role_kind));
   }
   return fmt::format("{}.{} {} not found", lower(binding.role_kind), kRbacGroup,
-                     quoted(binding.role_name));
+                     in_quotes(binding.role_name));
 }
 
 std::string join_problems(std::vector<std::string> problems) {

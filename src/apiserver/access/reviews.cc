@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/access/rules.h"
 #include "apiserver/apply/tracking.h"
 #include "apiserver/status.h"
 #include "base/selectors.h"
@@ -23,12 +24,6 @@ struct Question {
   json::value& object;  // the question; becomes the answer
 };
 using Answer = Result<void> (*)(Question& question);
-
-json::array words(const std::vector<std::string>& list) {
-  json::array out;
-  for (const std::string& word : list) out.emplace_back(json::string(word));
-  return out;
-}
 
 Identity asked_about(const json::value& spec) {
   Identity out{.user = std::string(json::get_string(spec, {"user"})),

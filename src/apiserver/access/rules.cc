@@ -10,25 +10,26 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kAll = "*";
+constexpr std::string_view kWildcard = "*";
 
-bool has(const std::vector<std::string>& list, std::string_view word) {
+bool has_word(const std::vector<std::string>& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
 bool has_or_all(const std::vector<std::string>& list, std::string_view word) {
-  return has(list, word) || has(list, kAll);
+  return has_word(list, word) || has_word(list, kWildcard);
 }
 
 // "*/scale" stands for the scale of everything.
 bool resource_matches(const std::vector<std::string>& list, std::string_view combined) {
   if (has_or_all(list, combined)) return true;
   const std::size_t slash = combined.find('/');
-  return slash != std::string_view::npos && has(list, "*" + std::string(combined.substr(slash)));
+  return slash != std::string_view::npos &&
+         has_word(list, "*" + std::string(combined.substr(slash)));
 }
 
 bool url_matches(std::string_view pattern, std::string_view path) {
-  if (pattern == path || pattern == kAll) return true;
+  if (pattern == path || pattern == kWildcard) return true;
   if (!pattern.ends_with('*')) return false;
   while (pattern.ends_with('*')) pattern.remove_suffix(1);
   return path.starts_with(pattern);
@@ -64,17 +65,11 @@ bool covers(const Rule& held, const Rule& right) {
   if (!has_or_all(held.groups, right.groups.front())) return false;
   if (!resource_matches(held.resources, right.resources.front())) return false;
   if (held.names.empty()) return true;
-  return !right.names.empty() && has(held.names, right.names.front());
-}
-
-json::array words(const std::vector<std::string>& list) {
-  json::array out;
-  for (const std::string& word : list) out.emplace_back(json::string(word));
-  return out;
+  return !right.names.empty() && has_word(held.names, right.names.front());
 }
 
 // A list or watch of one object by its name may be allowed by a rule for that name.
-std::string selected_name(const http::Url& url) {
+std::string name_selected_by(const http::Url& url) {
   const auto given = url.param("fieldSelector");
   if (!given) return {};
   const auto selector = FieldSelector::parse(*given);
@@ -86,6 +81,12 @@ std::string selected_name(const http::Url& url) {
 }
 
 }  // namespace
+
+json::array words(const std::vector<std::string>& list) {
+  json::array out;
+  for (const std::string& word : list) out.emplace_back(json::string(word));
+  return out;
+}
 
 std::string Action::combined() const {
   return subresource.empty() ? resource : resource + "/" + subresource;
@@ -106,7 +107,7 @@ Action action_of(const Route& route, const http::Url& url, std::string_view meth
     action.ns = route.name;
   }
   if (action.name.empty() && (route.verb == Verb::kList || route.verb == Verb::kWatch)) {
-    action.name = selected_name(url);
+    action.name = name_selected_by(url);
   }
   return action;
 }
@@ -148,7 +149,7 @@ bool allows(const Rule& rule, const Action& action) {
   }
   return has_or_all(rule.groups, action.group) &&
          resource_matches(rule.resources, action.combined()) &&
-         (rule.names.empty() || has(rule.names, action.name));
+         (rule.names.empty() || has_word(rule.names, action.name));
 }
 
 std::vector<Rule> missing(const std::vector<Rule>& held, const std::vector<Rule>& wanted) {
@@ -183,13 +184,13 @@ std::vector<Rule> compact(const std::vector<Rule>& rules) {
   return out;
 }
 
-std::string quoted(std::string_view text) { return json::serialize(json::string(text)); }
+std::string in_quotes(std::string_view text) { return json::serialize(json::string(text)); }
 
-std::string quoted(const std::vector<std::string>& list) {
+std::string in_quotes(const std::vector<std::string>& list) {
   std::string out = "[";
   for (const std::string& word : list) {
     if (out.size() > 1) out += ' ';
-    out += quoted(word);
+    out += in_quotes(word);
   }
   return out + "]";
 }
@@ -199,7 +200,7 @@ std::string describe(const Rule& rule) {
   const auto add = [&](std::string_view name, const std::vector<std::string>& list) {
     if (list.empty()) return;
     if (!out.empty()) out += ", ";
-    out += std::string(name) + ":" + quoted(list);
+    out += std::string(name) + ":" + in_quotes(list);
   };
   add("APIGroups", rule.groups);
   add("Resources", rule.resources);

@@ -54,7 +54,8 @@ std::vector<Rule> missing(const std::vector<Rule>& held, const std::vector<Rule>
 std::vector<Rule> compact(const std::vector<Rule>& rules);
 // {APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}
 std::string describe(const Rule& rule);
-std::string quoted(std::string_view text);
-std::string quoted(const std::vector<std::string>& list);  // ["a" "b"]
+std::string in_quotes(std::string_view text);
+std::string in_quotes(const std::vector<std::string>& list);  // ["a" "b"]
+json::array words(const std::vector<std::string>& list);      // the same as JSON
 
 }  // namespace skiff::apiserver

@@ -55,7 +55,8 @@ std::vector<std::string> audience_claim(const json::object& claims) {
 }
 
 // Of an object, which must not become a value on the way: the answer points into it.
-std::string_view text(const json::object& claims, std::initializer_list<std::string_view> path) {
+std::string_view claim_text(const json::object& claims,
+                            std::initializer_list<std::string_view> path) {
   const json::value* at = json::find(claims, path);
   return at != nullptr && at->is_string() ? json::view(at->get_string()) : std::string_view();
 }
@@ -67,13 +68,7 @@ Identity identity_of(std::string_view ns, std::string_view name, std::string_vie
           .uid = std::string(uid)};
 }
 
-json::array words(const std::vector<std::string>& list) {
-  json::array out;
-  for (const std::string& word : list) out.emplace_back(json::string(word));
-  return out;
-}
-
-json::object reference(const json::value& object) {
+json::object token_reference(const json::value& object) {
   return {{"name", json::string(api::name(object))}, {"uid", json::string(api::uid(object))}};
 }
 
@@ -121,7 +116,7 @@ Result<void> ServiceTokens::bind(const TokenWish& wish, json::object& kubernetes
     return fail(Code::kBadRequest,
                 fmt::format("cannot bind token for serviceaccount {} to pod running with "
                             "different serviceaccount name.",
-                            quoted(wish.account)));
+                            in_quotes(wish.account)));
   }
   if (!bound.uid.empty() && bound.uid != api::uid(*object)) {
     return std::unexpected(conflict(
@@ -130,12 +125,12 @@ Result<void> ServiceTokens::bind(const TokenWish& wish, json::object& kubernetes
                     "The object might have been deleted and then recreated",
                     bound.uid)));
   }
-  kubernetes[lower(bound.kind)] = reference(*object);
+  kubernetes[lower(bound.kind)] = token_reference(*object);
   const std::string_view node = json::get_string(*object, {"spec", "nodeName"});
   if (bound.kind == "Pod" && !node.empty()) {
     const store::EntryPtr machine = store_.get({.resource = "nodes", .name = std::string(node)});
     kubernetes["node"] =
-        machine ? reference(*machine->value()) : json::object{{"name", json::string(node)}};
+        machine ? token_reference(*machine->value()) : json::object{{"name", json::string(node)}};
   }
   return {};
 }
@@ -156,7 +151,7 @@ Result<MintedToken> ServiceTokens::mint(const TokenWish& wish) {
                              wish.account_uid, uid)));
   }
   json::object kubernetes{{"namespace", json::string(wish.ns)},
-                          {"serviceaccount", reference(*account->value())}};
+                          {"serviceaccount", token_reference(*account->value())}};
   SKIFF_TRY(bind(wish, kubernetes));
   const Time now = clock_.now();
   MintedToken out{.account_uid = uid,
@@ -225,7 +220,7 @@ Result<TokenBearer> ServiceTokens::check(std::string_view token,
     return fail(Code::kUnauthorized, "invalid bearer token");
   }
   SKIFF_ASSIGN(const auto claims, std::move(read));
-  const std::string_view issuer = text(*claims, {"iss"});
+  const std::string_view issuer = claim_text(*claims, {"iss"});
   if (issuer != options_.issuer && issuer != kLegacyIssuer) {
     return fail(Code::kUnauthorized, "invalid bearer token");
   }
@@ -239,7 +234,7 @@ Result<TokenBearer> ServiceTokens::check(std::string_view token,
   if (out.audiences.empty()) {
     return fail(Code::kUnauthorized,
                 fmt::format("token audiences {} is invalid for the target audiences {}",
-                            quoted(given), quoted(wanted)));
+                            in_quotes(given), in_quotes(wanted)));
   }
   if (issuer == kLegacyIssuer) {
     SKIFF_ASSIGN(out.identity, check_secret(*claims, token));
@@ -277,16 +272,16 @@ Result<Identity> ServiceTokens::check_bound(const json::object& claims) const {
     return fail(Code::kUnauthorized, "kubernetes.io claim is missing");
   }
   const json::object& mine = private_claims->get_object();
-  const std::string ns(text(mine, {"namespace"}));
-  const std::string name(text(mine, {"serviceaccount", "name"}));
-  const std::string_view uid = text(mine, {"serviceaccount", "uid"});
-  if (text(claims, {"sub"}) != service_account_user(ns, name)) {
+  const std::string ns(claim_text(mine, {"namespace"}));
+  const std::string name(claim_text(mine, {"serviceaccount", "name"}));
+  const std::string_view uid = claim_text(mine, {"serviceaccount", "uid"});
+  if (claim_text(claims, {"sub"}) != service_account_user(ns, name)) {
     return fail(Code::kUnauthorized, "sub claim is invalid");
   }
   const store::EntryPtr account =
       store_.get({.resource = "serviceaccounts", .ns = ns, .name = name});
   if (!account) {
-    return fail(Code::kUnauthorized, fmt::format("serviceaccounts {} not found", quoted(name)));
+    return fail(Code::kUnauthorized, fmt::format("serviceaccounts {} not found", in_quotes(name)));
   }
   const Object object = account->value();
   if (api::uid(*object) != uid) {
@@ -300,26 +295,28 @@ Result<Identity> ServiceTokens::check_bound(const json::object& claims) const {
                 fmt::format("service account {}/{} has been deleted", ns, name));
   }
   Identity out = identity_of(ns, name, uid);
-  const std::string_view pod = text(mine, {"pod", "name"}), node = text(mine, {"node", "name"});
-  if (const std::string_view secret = text(mine, {"secret", "name"}); !secret.empty()) {
+  const std::string_view pod = claim_text(mine, {"pod", "name"}),
+                         node = claim_text(mine, {"node", "name"});
+  if (const std::string_view secret = claim_text(mine, {"secret", "name"}); !secret.empty()) {
     SKIFF_TRY(still_there({.resource = "secrets", .ns = ns, .name = std::string(secret)},
-                          text(mine, {"secret", "uid"}), "secret"));
+                          claim_text(mine, {"secret", "uid"}), "secret"));
   }
   if (!pod.empty()) {
     SKIFF_TRY(still_there({.resource = "pods", .ns = ns, .name = std::string(pod)},
-                          text(mine, {"pod", "uid"}), "pod"));
+                          claim_text(mine, {"pod", "uid"}), "pod"));
     out.extra["authentication.kubernetes.io/pod-name"] = {std::string(pod)};
-    out.extra["authentication.kubernetes.io/pod-uid"] = {std::string(text(mine, {"pod", "uid"}))};
+    out.extra["authentication.kubernetes.io/pod-uid"] = {
+        std::string(claim_text(mine, {"pod", "uid"}))};
   } else if (!node.empty()) {
     SKIFF_TRY(still_there({.resource = "nodes", .name = std::string(node)},
-                          text(mine, {"node", "uid"}), "node"));
+                          claim_text(mine, {"node", "uid"}), "node"));
   }
-  if (const std::string_view id = text(claims, {"jti"}); !id.empty()) {
+  if (const std::string_view id = claim_text(claims, {"jti"}); !id.empty()) {
     out.extra["authentication.kubernetes.io/credential-id"] = {fmt::format("JTI={}", id)};
   }
   if (!node.empty()) {
     out.extra["authentication.kubernetes.io/node-name"] = {std::string(node)};
-    if (const std::string_view node_uid = text(mine, {"node", "uid"}); !node_uid.empty()) {
+    if (const std::string_view node_uid = claim_text(mine, {"node", "uid"}); !node_uid.empty()) {
       out.extra["authentication.kubernetes.io/node-uid"] = {std::string(node_uid)};
     }
   }
@@ -329,12 +326,12 @@ Result<Identity> ServiceTokens::check_bound(const json::object& claims) const {
 Result<Identity> ServiceTokens::check_secret(const json::object& claims,
                                              std::string_view token) const {
   const auto claim = [&](std::string_view name) {
-    return std::string(text(claims, {fmt::format("kubernetes.io/serviceaccount/{}", name)}));
+    return std::string(claim_text(claims, {fmt::format("kubernetes.io/serviceaccount/{}", name)}));
   };
   const std::string ns = claim("namespace"), name = claim("service-account.name");
   const std::string secret_name = claim("secret.name"), uid = claim("service-account.uid");
   if (ns.empty() || name.empty() || secret_name.empty() || uid.empty() ||
-      text(claims, {"sub"}) != service_account_user(ns, name)) {
+      claim_text(claims, {"sub"}) != service_account_user(ns, name)) {
     return fail(Code::kUnauthorized, "sub claim is invalid");
   }
   const store::EntryPtr secret = store_.get({.resource = "secrets", .ns = ns, .name = secret_name});

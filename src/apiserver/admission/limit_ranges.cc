@@ -11,7 +11,7 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kAnnotation = "kubernetes.io/limit-ranger";
+constexpr std::string_view kLimitRangerAnnotation = "kubernetes.io/limit-ranger";
 // Beyond this a thousandth cannot be counted in 64 bits, and whole units are compared.
 constexpr std::int64_t kMaxMilliValue = INT64_MAX / 1000;
 
@@ -64,12 +64,12 @@ void fill_pod(json::value& pod, const json::value& range) {
   fill_containers(pod, "containers", "container", requests, limits, notes);
   fill_containers(pod, "initContainers", "init container", requests, limits, notes);
   if (notes.empty()) return;
-  json::set(pod, {"metadata", "annotations", kAnnotation},
+  json::set(pod, {"metadata", "annotations", kLimitRangerAnnotation},
             json::string("LimitRanger plugin set: " + join(notes, "; ")));
 }
 
 // One subject of a limit: a container, a pod or a claim.
-struct Subject {
+struct LimitedSubject {
   std::string_view type = {};
   Amounts requests = {};
   Amounts limits = {};
@@ -83,7 +83,7 @@ struct Observed {
   std::int64_t enforced_value = 0;
 };
 
-Observed observe(const Subject& subject, const std::string& name, const Quantity& enforced) {
+Observed observe(const LimitedSubject& subject, const std::string& name, const Quantity& enforced) {
   const auto find = [&](const Amounts& list) {
     const auto at = list.find(name);
     return at == list.end() ? nullptr : &at->second;
@@ -100,7 +100,8 @@ Observed observe(const Subject& subject, const std::string& name, const Quantity
   return out;
 }
 
-std::string check_minimum(const Subject& subject, const std::string& name, const Quantity& least) {
+std::string check_minimum(const LimitedSubject& subject, const std::string& name,
+                          const Quantity& least) {
   const Observed seen = observe(subject, name, least);
   const std::string start =
       fmt::format("minimum {} usage per {} is {}", name, subject.type, least.text());
@@ -114,7 +115,8 @@ std::string check_minimum(const Subject& subject, const std::string& name, const
   return {};
 }
 
-std::string check_maximum(const Subject& subject, const std::string& name, const Quantity& most) {
+std::string check_maximum(const LimitedSubject& subject, const std::string& name,
+                          const Quantity& most) {
   const Observed seen = observe(subject, name, most);
   const std::string start =
       fmt::format("maximum {} usage per {} is {}", name, subject.type, most.text());
@@ -130,7 +132,8 @@ std::string check_maximum(const Subject& subject, const std::string& name, const
   return {};
 }
 
-std::string check_ratio(const Subject& subject, const std::string& name, const Quantity& most) {
+std::string check_ratio(const LimitedSubject& subject, const std::string& name,
+                        const Quantity& most) {
   const Observed seen = observe(subject, name, most);
   const std::string start =
       fmt::format("{} max limit to request ratio per {} is {}", name, subject.type, most.text());
@@ -148,9 +151,10 @@ std::string check_ratio(const Subject& subject, const std::string& name, const Q
   return fmt::format("{}, but provided ratio is {:f}", start, ratio);
 }
 
-using Check = std::string (*)(const Subject&, const std::string&, const Quantity&);
+using Check = std::string (*)(const LimitedSubject&, const std::string&, const Quantity&);
 
-void judge(const json::value& item, const Subject& subject, std::vector<std::string>& faults) {
+void judge(const json::value& item, const LimitedSubject& subject,
+           std::vector<std::string>& faults) {
   const auto each = [&](std::string_view field, Check check) {
     for (const auto& [name, quantity] : read_amounts(json::get_object(item, {field}))) {
       std::string fault = check(subject, name, quantity);
@@ -164,7 +168,7 @@ void judge(const json::value& item, const Subject& subject, std::vector<std::str
   if (subject.type != "PersistentVolumeClaim") each("maxLimitRequestRatio", check_ratio);
 }
 
-std::vector<Subject> subjects(const AdmissionRequest& request, std::string_view type) {
+std::vector<LimitedSubject> subjects(const AdmissionRequest& request, std::string_view type) {
   const json::value& object = request.object;
   if (request.is("persistentvolumeclaims")) {
     if (type != "PersistentVolumeClaim") return {};
@@ -172,7 +176,7 @@ std::vector<Subject> subjects(const AdmissionRequest& request, std::string_view 
         {.type = type,
          .requests = read_amounts(json::get_object(object, {"spec", "resources", "requests"}))}};
   }
-  std::vector<Subject> out;
+  std::vector<LimitedSubject> out;
   const json::value* spec = json::find(object, {"spec"});
   if (spec == nullptr) return out;
   if (type == "Pod") {
@@ -216,7 +220,7 @@ Result<void> check_limits(const AdmissionRequest& request) {
   for (const Object& range : limit_ranges(request)) {
     std::vector<std::string> faults;
     for (const json::value& item : json::get_array(*range, {"spec", "limits"})) {
-      for (const Subject& subject : subjects(request, json::get_string(item, {"type"}))) {
+      for (const LimitedSubject& subject : subjects(request, json::get_string(item, {"type"}))) {
         judge(item, subject, faults);
       }
     }

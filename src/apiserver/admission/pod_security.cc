@@ -11,7 +11,7 @@
 namespace skiff::apiserver::pod_security {
 namespace {
 
-constexpr std::string_view kPrefix = "pod-security.kubernetes.io/";
+constexpr std::string_view kLabelPrefix = "pod-security.kubernetes.io/";
 // The newest version that changed a check: later ones mean the same.
 constexpr int kNewestCheck = 34;
 
@@ -20,11 +20,11 @@ struct Reader {
   std::vector<Cause>& causes;
 
   const json::value* find(std::string_view label) const {
-    return labels.if_contains(std::string(kPrefix) + std::string(label));
+    return labels.if_contains(std::string(kLabelPrefix) + std::string(label));
   }
   void complain(std::string_view label, const json::value& value, std::string_view why) const {
     causes.push_back(
-        invalid_value(fmt::format("metadata.labels[{}{}]", kPrefix, label), value, why));
+        invalid_value(fmt::format("metadata.labels[{}{}]", kLabelPrefix, label), value, why));
   }
   // False where the label is absent or cannot be read.
   bool level(std::string_view label, Level fallback, Level& out) const {

@@ -51,7 +51,7 @@ Finding app_armor(const Pod& pod) {
       fmt::format("{} must not set AppArmor profile type to {}", who, quoted(all))};
 }
 
-Finding capabilities(const Pod& pod) {
+Finding baseline_capabilities(const Pod& pod) {
   static const std::set<std::string, std::less<>> kAllowed{
       "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER",  "FSETID", "KILL",      "MKNOD",
       "NET_BIND_SERVICE", "SETFCAP", "SETGID",       "SETPCAP", "SETUID", "SYS_CHROOT"};
@@ -216,7 +216,7 @@ Finding seccomp_annotations(const Pod& pod) {
                       join(sorted(bad), ", "))};
 }
 
-Finding seccomp(const Pod& pod) {
+Finding baseline_seccomp(const Pod& pod) {
   std::set<std::string> values;
   const auto bad = [&](const json::value& owner) {
     const json::value* profile = json::find(owner, {"securityContext", "seccompProfile"});
@@ -285,7 +285,7 @@ Finding windows_host_process(const Pod& pod) {
 const std::vector<Check>& baseline_checks() {
   static const std::vector<Check> kChecks{
       {"appArmorProfile", {{0, app_armor}}},
-      {"capabilities_baseline", {{0, capabilities}}},
+      {"capabilities_baseline", {{0, baseline_capabilities}}},
       {"hostNamespaces", {{0, host_namespaces}}},
       {"hostPathVolumes", {{0, host_paths}}},
       {"hostPorts", {{0, host_ports}}},
@@ -295,7 +295,7 @@ const std::vector<Check>& baseline_checks() {
       {"seLinuxOptions",
        {{0, [](const Pod& p) { return se_linux(p, false); }},
         {31, [](const Pod& p) { return se_linux(p, true); }}}},
-      {"seccompProfile_baseline", {{0, seccomp_annotations}, {19, seccomp}}},
+      {"seccompProfile_baseline", {{0, seccomp_annotations}, {19, baseline_seccomp}}},
       {"sysctls",
        {{0, [](const Pod& p) { return sysctls(p, 0); }},
         {27, [](const Pod& p) { return sysctls(p, 27); }},

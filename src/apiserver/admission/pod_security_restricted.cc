@@ -24,7 +24,7 @@ Finding escalation(const Pod& pod) {
                       named("container", containers))};
 }
 
-Finding capabilities(const Pod& pod) {
+Finding restricted_capabilities(const Pod& pod) {
   Names keeping, adding;
   std::set<std::string> added;
   for (const json::value* c : pod.containers) {
@@ -137,7 +137,7 @@ Finding user(const Pod& pod) {
   return {"runAsUser=0", fmt::format("{} must not set runAsUser=0", setters(whole, containers))};
 }
 
-Finding seccomp(const Pod& pod) {
+Finding restricted_seccomp(const Pod& pod) {
   enum class Profile { kNone, kGood, kBad };
   std::set<std::string> values;
   const auto look = [&](const json::value& owner) {
@@ -178,13 +178,13 @@ const std::vector<Check>& restricted_checks() {
   static const std::vector<Check> kChecks{
       {"allowPrivilegeEscalation", {{8, escalation}, {25, unless_windows<escalation>}}},
       {"capabilities_restricted",
-       {{22, capabilities}, {25, unless_windows<capabilities>}},
+       {{22, restricted_capabilities}, {25, unless_windows<restricted_capabilities>}},
        "capabilities_baseline"},
       {"restrictedVolumes", {{0, volumes}}, "hostPathVolumes"},
       {"runAsNonRoot", {{0, non_root}}},
       {"runAsUser", {{23, user}}},
       {"seccompProfile_restricted",
-       {{19, seccomp}, {25, unless_windows<seccomp>}},
+       {{19, restricted_seccomp}, {25, unless_windows<restricted_seccomp>}},
        "seccompProfile_baseline"}};
   return kChecks;
 }

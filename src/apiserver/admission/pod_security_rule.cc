@@ -13,8 +13,6 @@
 namespace skiff::apiserver {
 namespace {
 
-using namespace pod_security;
-
 constexpr std::size_t kPodsToCheck = 3000;
 
 const json::object& labels_of(const json::value& object) {
@@ -35,7 +33,8 @@ std::vector<Object> by_worth(const std::vector<Object>& pods) {
   return first;
 }
 
-void warn_of_pods(const AdmissionRequest& request, const Policy& policy, Warnings& warnings) {
+void warn_of_pods(const AdmissionRequest& request, const pod_security::Policy& policy,
+                  Warnings& warnings) {
   const std::string ns(api::name(request.object));
   std::vector<Object> pods = by_worth(request.txn.list("pods", ns));
   const std::size_t total = pods.size();
@@ -55,9 +54,9 @@ void warn_of_pods(const AdmissionRequest& request, const Policy& policy, Warning
     const json::value* spec = json::find(*pod, {"spec"});
     const json::value* metadata = json::find(*pod, {"metadata"});
     if (spec == nullptr || metadata == nullptr) continue;
-    const auto findings = evaluate(policy, *metadata, *spec);
+    const auto findings = pod_security::evaluate(policy, *metadata, *spec);
     if (findings.empty()) continue;
-    Group& group = groups[reasons(findings)];
+    Group& group = groups[pod_security::reasons(findings)];
     const std::string name(api::name(*pod));
     if (group.count++ == 0 || name < group.first) group.first = name;
   }
@@ -77,12 +76,13 @@ void warn_of_pods(const AdmissionRequest& request, const Policy& policy, Warning
   warnings.insert(warnings.end(), lines.begin(), lines.end());
 }
 
-Result<void> check_namespace(const AdmissionRequest& request, Warnings& warnings) {
+Result<void> check_namespace_policies(const AdmissionRequest& request, Warnings& warnings) {
   std::vector<Cause> causes;
-  const Policies now = read_policies(labels_of(request.object), causes);
+  const pod_security::Policies now = pod_security::read_policies(labels_of(request.object), causes);
   std::vector<Cause> old_causes;
-  const Policies before =
-      request.creates() ? Policies() : read_policies(labels_of(*request.old), old_causes);
+  const pod_security::Policies before =
+      request.creates() ? pod_security::Policies()
+                        : pod_security::read_policies(labels_of(*request.old), old_causes);
   if (!causes.empty() && causes != old_causes) {
     return std::unexpected(
         invalid(request.request.kind->resource(), api::name(request.object), std::move(causes)));
@@ -90,7 +90,8 @@ Result<void> check_namespace(const AdmissionRequest& request, Warnings& warnings
   if (request.creates()) return {};
   const bool relaxed =
       now.enforce.minor == before.enforce.minor && now.enforce.level <= before.enforce.level;
-  if (now.enforce == before.enforce || now.enforce.level == Level::kPrivileged || relaxed) {
+  if (now.enforce == before.enforce || now.enforce.level == pod_security::Level::kPrivileged ||
+      relaxed) {
     return {};
   }
   warn_of_pods(request, now.enforce, warnings);
@@ -136,7 +137,7 @@ const json::value* template_of(const AdmissionRequest& request) {
 }  // namespace
 
 Result<void> check_pod_security(const AdmissionRequest& request, Warnings& warnings) {
-  if (request.plain("namespaces")) return check_namespace(request, warnings);
+  if (request.plain("namespaces")) return check_namespace_policies(request, warnings);
   const bool pod = request.is("pods");
   const std::string& sub = request.request.subresource;
   if (pod ? sub == "status" : !sub.empty()) return {};
@@ -146,24 +147,24 @@ Result<void> check_pod_security(const AdmissionRequest& request, Warnings& warni
   const Object ns = request.txn.get({.resource = "namespaces", .name = request.request.ns});
   if (ns == nullptr) return {};
   std::vector<Cause> unreadable;
-  const Policies policies = read_policies(labels_of(*ns), unreadable);
+  const pod_security::Policies policies = pod_security::read_policies(labels_of(*ns), unreadable);
   static const json::value kNothing = json::object();
   const auto part = [&](std::string_view name) -> const json::value& {
     const json::value* found = json::find(*subject, {name});
     return found == nullptr ? kNothing : *found;
   };
   if (pod) {
-    const auto findings = evaluate(policies.enforce, part("metadata"), part("spec"));
+    const auto findings = pod_security::evaluate(policies.enforce, part("metadata"), part("spec"));
     if (!findings.empty()) {
       return std::unexpected(
           refused(request, fmt::format("violates PodSecurity \"{}\": {}", policies.enforce.text(),
-                                       details(findings))));
+                                       pod_security::details(findings))));
     }
   }
-  const auto findings = evaluate(policies.warn, part("metadata"), part("spec"));
+  const auto findings = pod_security::evaluate(policies.warn, part("metadata"), part("spec"));
   if (!findings.empty()) {
     warnings.push_back(fmt::format("would violate PodSecurity \"{}\": {}", policies.warn.text(),
-                                   details(findings)));
+                                   pod_security::details(findings)));
   }
   return {};
 }

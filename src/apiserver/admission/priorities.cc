@@ -7,7 +7,7 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kClasses = "priorityclasses.scheduling.k8s.io";
+constexpr std::string_view kPriorityClassResource = "priorityclasses.scheduling.k8s.io";
 
 std::int64_t value_of(const json::value& priority_class) {
   return json::get_int(priority_class, {"value"}).value_or(0);
@@ -16,7 +16,7 @@ std::int64_t value_of(const json::value& priority_class) {
 // Of several the one with the lowest value.
 Object default_class(const AdmissionRequest& request) {
   Object best;
-  for (const Object& candidate : request.txn.list(kClasses, "")) {
+  for (const Object& candidate : request.txn.list(kPriorityClassResource, "")) {
     if (!json::get_bool(*candidate, {"globalDefault"}).value_or(false)) continue;
     if (best == nullptr || value_of(*best) > value_of(*candidate)) best = candidate;
   }
@@ -28,10 +28,11 @@ void keep(json::object& spec, const json::value& old, std::string_view field) {
   if (before != nullptr && !spec.contains(field)) spec[field] = *before;
 }
 
-Result<Object> class_of(const AdmissionRequest& request) {
+Result<Object> priority_class_of(const AdmissionRequest& request) {
   const std::string name(json::get_string(request.object, {"spec", "priorityClassName"}));
   if (name.empty()) return default_class(request);
-  const Object found = request.txn.get({.resource = std::string(kClasses), .name = name});
+  const Object found =
+      request.txn.get({.resource = std::string(kPriorityClassResource), .name = name});
   if (found != nullptr) return found;
   return std::unexpected(
       refused_unnamed(request, fmt::format("no PriorityClass with name {} was found", name)));
@@ -48,7 +49,7 @@ Result<void> resolve_priority(const AdmissionRequest& request) {
     keep(spec, *request.old, "preemptionPolicy");
     return {};
   }
-  SKIFF_ASSIGN(const Object chosen, class_of(request));
+  SKIFF_ASSIGN(const Object chosen, priority_class_of(request));
   const std::int64_t priority = chosen == nullptr ? 0 : value_of(*chosen);
   const auto given = json::get_int(request.object, {"spec", "priority"});
   if (given && *given != priority) {
@@ -76,7 +77,7 @@ Result<void> resolve_priority(const AdmissionRequest& request) {
 }
 
 Result<void> check_priority_class(const AdmissionRequest& request) {
-  if (!request.plain(kClasses)) return {};
+  if (!request.plain(kPriorityClassResource)) return {};
   if (!json::get_bool(request.object, {"globalDefault"}).value_or(false)) return {};
   const Object other = default_class(request);
   if (other == nullptr || (!request.creates() && api::name(*other) == api::name(request.object))) {

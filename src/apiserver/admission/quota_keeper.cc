@@ -8,7 +8,7 @@ namespace skiff::apiserver {
 namespace {
 
 constexpr std::string_view kQuotas = "resourcequotas";
-constexpr std::size_t kEventsAtOnce = 4096;
+constexpr std::size_t kQuotaEventsAtOnce = 4096;
 constexpr Duration kYoung = std::chrono::seconds(10);
 // As often as the real controller: for pods that should have stopped and did not.
 constexpr Duration kFullCount = std::chrono::minutes(5);
@@ -73,7 +73,7 @@ void QuotaKeeper::follow(const std::string& resource) {
   };
   if (at == 0) return start_over();
   while (true) {
-    const auto events = store_.events(resource, at, store::Horizon::kCommitted, kEventsAtOnce);
+    const auto events = store_.events(resource, at, store::Horizon::kCommitted, kQuotaEventsAtOnce);
     if (!events) return start_over();
     if (events->empty()) return;
     for (const store::Event& event : *events) {

@@ -39,7 +39,7 @@ Amounts only(const Amounts& from, const std::vector<std::string>& names) {
   return out;
 }
 
-std::string text(const Amounts& amounts) {
+std::string amounts_text(const Amounts& amounts) {
   std::vector<std::string> parts;
   for (const auto& [name, quantity] : amounts) parts.push_back(name + "=" + quantity.text());
   return join(parts, ",");
@@ -92,10 +92,11 @@ Result<void> charge(const AdmissionRequest& request, const Object& quota, Time n
     if (used[name] > hard.at(name)) exceeded.push_back(name);
   }
   if (!exceeded.empty() && request.request.subresource != "status") {
-    return std::unexpected(
-        refused(request, fmt::format("exceeded quota: {}, requested: {}, used: {}, limited: {}",
-                                     title, text(only(asked, exceeded)),
-                                     text(only(before, exceeded)), text(only(hard, exceeded)))));
+    return std::unexpected(refused(
+        request,
+        fmt::format("exceeded quota: {}, requested: {}, used: {}, limited: {}", title,
+                    amounts_text(only(asked, exceeded)), amounts_text(only(before, exceeded)),
+                    amounts_text(only(hard, exceeded)))));
   }
   json::value next = *quota;
   json::set(next, {"status", "used"}, write_amounts(used));

@@ -21,7 +21,7 @@ constexpr std::uint32_t kChosenByHand = 256;
 constexpr int kFirstPort = 30000;
 constexpr int kLastPort = 32767;
 // So many taken in a row in a place chosen at random: the range is full.
-constexpr int kAttempts = 4096;
+constexpr int kAddressAttempts = 4096;
 
 store::Key address_key(const std::string& ip) {
   return {.resource = "ipaddresses.networking.k8s.io", .name = ip};
@@ -56,7 +56,7 @@ std::optional<std::uint32_t> number_of(std::string_view ip) {
   return out;
 }
 
-std::string text_of(std::uint32_t ip) {
+std::string address_text(std::uint32_t ip) {
   return fmt::format("{}.{}.{}.{}", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
 }
 
@@ -140,10 +140,10 @@ Result<void> take_address(const AdmissionRequest& request, const std::string& ip
 }
 
 Result<std::string> give_address(const AdmissionRequest& request) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kAddressAttempts; ++attempt) {
     const std::uint64_t span = kAddresses - kChosenByHand - 1;
-    const std::string ip =
-        text_of(kBase + kChosenByHand + static_cast<std::uint32_t>(place(request, attempt) % span));
+    const std::string ip = address_text(kBase + kChosenByHand +
+                                        static_cast<std::uint32_t>(place(request, attempt) % span));
     if (request.txn.get(address_key(ip)) != nullptr) continue;
     hold_address(request, ip);
     return ip;
@@ -212,7 +212,7 @@ Result<void> take_port(const AdmissionRequest& request, std::size_t index, std::
 }
 
 Result<std::int64_t> give_port(const AdmissionRequest& request, std::size_t index) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kAddressAttempts; ++attempt) {
     const std::uint64_t at = place(request, attempt) + index * 7919;
     const std::int64_t port =
         kFirstPort + static_cast<std::int64_t>(at % (kLastPort - kFirstPort + 1));

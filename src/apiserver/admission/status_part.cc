@@ -6,7 +6,7 @@
 namespace skiff::apiserver {
 namespace {
 
-void copy_member(json::object& to, const json::object& from, std::string_view name) {
+void copy_status_member(json::object& to, const json::object& from, std::string_view name) {
   if (const json::value* member = from.if_contains(name)) {
     to[name] = *member;
   } else {
@@ -31,10 +31,10 @@ std::vector<std::string_view> written_metadata(const ServedKind& kind) {
 
 json::value with_status(const ServedKind& kind, const json::value& old, const json::value& sent) {
   json::value next = old;
-  copy_member(next.as_object(), sent.get_object(), "status");
+  copy_status_member(next.as_object(), sent.get_object(), "status");
   const json::object& metadata = json::get_object(sent, {"metadata"});
   for (const std::string_view name : written_metadata(kind)) {
-    copy_member(json::make_object(next, {"metadata"}), metadata, name);
+    copy_status_member(json::make_object(next, {"metadata"}), metadata, name);
   }
   return next;
 }

@@ -9,7 +9,7 @@ namespace skiff::apiserver {
 namespace {
 
 constexpr std::string_view kClaims = "persistentvolumeclaims";
-constexpr std::string_view kClasses = "storageclasses.storage.k8s.io";
+constexpr std::string_view kStorageClasses = "storageclasses.storage.k8s.io";
 constexpr std::string_view kOldClassAnnotation = "volume.beta.kubernetes.io/storage-class";
 
 bool is_default(const json::value& storage_class) {
@@ -18,7 +18,7 @@ bool is_default(const json::value& storage_class) {
              "true";
 }
 
-std::string class_of(const json::value& claim) {
+std::string storage_class_of(const json::value& claim) {
   const std::string_view old = api::annotation(claim, kOldClassAnnotation);
   return std::string(old.empty() ? json::get_string(claim, {"spec", "storageClassName"}) : old);
 }
@@ -29,7 +29,7 @@ Quantity storage_of(const json::value& claim) {
   return at == all.end() ? Quantity() : at->second;
 }
 
-void add_finalizer(json::value& object, std::string_view finalizer) {
+void add_storage_finalizer(json::value& object, std::string_view finalizer) {
   json::value& list = json::make_object(object, {"metadata"})["finalizers"];
   if (!list.is_array()) list.emplace_array();
   const json::value word = json::string(finalizer);
@@ -44,7 +44,7 @@ void choose_storage_class(const AdmissionRequest& request) {
   const bool chosen = given != nullptr && !given->is_null();  // "" is a choice: none
   if (chosen || !api::annotation(request.object, kOldClassAnnotation).empty()) return;
   Object best;
-  for (const Object& candidate : request.txn.list(kClasses, "")) {
+  for (const Object& candidate : request.txn.list(kStorageClasses, "")) {
     if (!is_default(*candidate)) continue;
     // The newest; they come in order of their names.
     if (best == nullptr || api::created_at(*candidate) > api::created_at(*best)) best = candidate;
@@ -55,9 +55,9 @@ void choose_storage_class(const AdmissionRequest& request) {
 
 void protect_storage(const AdmissionRequest& request) {
   if (!request.creates()) return;
-  if (request.plain(kClaims)) add_finalizer(request.object, "kubernetes.io/pvc-protection");
+  if (request.plain(kClaims)) add_storage_finalizer(request.object, "kubernetes.io/pvc-protection");
   if (request.plain("persistentvolumes")) {
-    add_finalizer(request.object, "kubernetes.io/pv-protection");
+    add_storage_finalizer(request.object, "kubernetes.io/pv-protection");
   }
 }
 
@@ -67,10 +67,11 @@ Result<void> check_claim_resize(const AdmissionRequest& request) {
   if (json::get_string(*request.old, {"status", "phase"}) != "Bound") {
     return std::unexpected(refused(request, "Only bound persistent volume claims can be expanded"));
   }
-  const std::string name = class_of(request.object);
-  const Object chosen = name.empty() || name != class_of(*request.old)
-                            ? nullptr
-                            : request.txn.get({.resource = std::string(kClasses), .name = name});
+  const std::string name = storage_class_of(request.object);
+  const Object chosen =
+      name.empty() || name != storage_class_of(*request.old)
+          ? nullptr
+          : request.txn.get({.resource = std::string(kStorageClasses), .name = name});
   if (chosen != nullptr && json::get_bool(*chosen, {"allowVolumeExpansion"}).value_or(false)) {
     return {};
   }

@@ -16,7 +16,7 @@ Error bad_options(Cause cause) {
   return invalid(options, "", {std::move(cause)});
 }
 
-Result<json::value> parse(std::string_view text, std::vector<std::string>& doubled) {
+Result<json::value> parse_apply_body(std::string_view text, std::vector<std::string>& doubled) {
   // Most clients send JSON, which is quicker to read.
   if (trim(text).starts_with('{')) {
     auto parsed = json::parse(text);
@@ -43,7 +43,7 @@ Result<void> read_apply_body(const http::Request& request, WriteRequest& write) 
                 fmt::format("Request entity too large: limit is {}", limits::kRequestBodyBytes));
   }
   std::vector<std::string> doubled;
-  auto parsed = parse(request.body, doubled);
+  auto parsed = parse_apply_body(request.body, doubled);
   if (!parsed) {
     return fail(Code::kBadRequest,
                 fmt::format("error decoding YAML: error converting YAML to JSON: {}",

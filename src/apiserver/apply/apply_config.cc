@@ -21,7 +21,7 @@ struct Conflict {
   FieldSet fields = {};
 };
 
-std::string describe(const ManagedEntry& owner, std::string_view version) {
+std::string describe_owner(const ManagedEntry& owner, std::string_view version) {
   std::string out = json::serialize(json::string(owner.manager));
   if (!owner.subresource.empty()) {
     out += fmt::format(" with subresource {}", json::serialize(json::string(owner.subresource)));
@@ -35,9 +35,9 @@ Error conflict_error(const FieldWriter& writer, const std::vector<Conflict>& con
   std::string list, only;
   for (const Conflict& conflict : conflicts) {
     // A scale has owners of its own, in its own version.
-    const std::string owner =
-        describe(*conflict.owner,
-                 writer.subresource == "scale" ? "autoscaling/v1" : conflict.owner->api_version);
+    const std::string owner = describe_owner(*conflict.owner, writer.subresource == "scale"
+                                                                  ? "autoscaling/v1"
+                                                                  : conflict.owner->api_version);
     if (!list.empty()) list += '\n';
     list += fmt::format("conflicts with {}:", owner);
     conflict.fields.each([&](const FieldSet::Path& path) {

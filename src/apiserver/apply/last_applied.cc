@@ -9,7 +9,8 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
+constexpr std::string_view kLastAppliedAnnotation =
+    "kubectl.kubernetes.io/last-applied-configuration";
 
 // Keys sorted, as Go writes a map.
 json::value sorted(const json::value& v) {
@@ -40,7 +41,8 @@ std::size_t bytes_of(const json::object& annotations) {
 
 schema::FieldSet last_applied_fields(const schema::TypedFields& typed, const json::value& live,
                                      std::string_view api_version) {
-  const std::string_view text = json::get_string(live, {"metadata", "annotations", kAnnotation});
+  const std::string_view text =
+      json::get_string(live, {"metadata", "annotations", kLastAppliedAnnotation});
   if (text.empty()) return {};
   const auto config = json::parse(text);
   if (!config || api::api_version(*config) != api_version || !typed.check(*config)) return {};
@@ -49,14 +51,14 @@ schema::FieldSet last_applied_fields(const schema::TypedFields& typed, const jso
 }
 
 void renew_last_applied(const json::value& config, json::value& object) {
-  if (json::get_string(object, {"metadata", "annotations", kAnnotation}).empty()) return;
+  if (json::get_string(object, {"metadata", "annotations", kLastAppliedAnnotation}).empty()) return;
   json::value said = config;
   if (json::find(said, {"metadata", "annotations"}) != nullptr) {
-    json::make_object(said, {"metadata", "annotations"}).erase(kAnnotation);
+    json::make_object(said, {"metadata", "annotations"}).erase(kLastAppliedAnnotation);
   }
   json::object& annotations = json::make_object(object, {"metadata", "annotations"});
-  annotations[kAnnotation] = json::serialize(sorted(said)) + "\n";
-  if (bytes_of(annotations) > limits::kAnnotationBytes) annotations.erase(kAnnotation);
+  annotations[kLastAppliedAnnotation] = json::serialize(sorted(said)) + "\n";
+  if (bytes_of(annotations) > limits::kAnnotationBytes) annotations.erase(kLastAppliedAnnotation);
 }
 
 }  // namespace skiff::apiserver

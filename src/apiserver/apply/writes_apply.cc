@@ -45,7 +45,7 @@ json::value config_of_scale(const WriteRequest& request) {
   return config;
 }
 
-Result<void> check_body(const WriteRequest& request) {
+Result<void> check_apply_body(const WriteRequest& request) {
   const api::Resource& r = kind_of_body(request);
   if (!request.body.is_object()) {
     return fail(Code::kBadRequest,
@@ -112,7 +112,7 @@ void Writes::record_owners(const WriteRequest& request, const json::value* old, 
 
 Result<Outcome> Writes::apply(Transaction& txn, const WriteRequest& request) {
   const api::Resource& resource = request.kind->resource();
-  SKIFF_TRY(check_body(request));
+  SKIFF_TRY(check_apply_body(request));
   const Object old = txn.get(key_of(request));
   if (old == nullptr && !request.subresource.empty()) {
     return std::unexpected(not_found(resource, request.name));

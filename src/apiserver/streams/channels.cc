@@ -6,7 +6,7 @@ namespace skiff::apiserver {
 namespace {
 
 // What the program has not taken yet; more is not read from the client.
-constexpr std::size_t kBacklogBytes = 256 * 1024;
+constexpr std::size_t kChannelBacklogBytes = 256 * 1024;
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void ExecTunnel::push(std::string_view bytes) {
 }
 
 bool ExecTunnel::full() const {
-  return waiting_.size() > kBacklogBytes || peer_->backlog() > kBacklogBytes;
+  return waiting_.size() > kChannelBacklogBytes || peer_->backlog() > kChannelBacklogBytes;
 }
 
 bool ExecTunnel::pull(std::string& out, std::function<void()> wake) {

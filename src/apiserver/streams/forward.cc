@@ -6,7 +6,7 @@ namespace skiff::apiserver {
 namespace {
 
 // What a program has not taken yet; more is not read from the client.
-constexpr std::size_t kBacklogBytes = 256 * 1024;
+constexpr std::size_t kForwardBacklogBytes = 256 * 1024;
 // Each has a thread of its own.
 constexpr std::size_t kPeersMax = 256;
 
@@ -48,9 +48,9 @@ void ForwardTunnel::push(std::string_view bytes) {
 }
 
 bool ForwardTunnel::full() const {
-  if (waiting_.size() > kBacklogBytes) return true;
+  if (waiting_.size() > kForwardBacklogBytes) return true;
   return std::ranges::any_of(
-      peers_, [](const auto& peer) { return peer.second->backlog() > kBacklogBytes; });
+      peers_, [](const auto& peer) { return peer.second->backlog() > kForwardBacklogBytes; });
 }
 
 bool ForwardTunnel::pull(std::string& out, std::function<void()> wake) {

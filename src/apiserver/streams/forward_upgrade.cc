@@ -14,7 +14,7 @@ constexpr std::string_view kTunnelledProtocol = "SPDY/3.1+portforward.k8s.io";
 constexpr std::string_view kChannelProtocol = "v4.channel.k8s.io";
 // Ours: as v5 of exec, a client can end one direction, by channel 255 and the channel's number.
 constexpr std::string_view kClosingProtocol = "v5.channel.k8s.io";
-constexpr std::size_t kMessageBytes = 1024 * 1024;
+constexpr std::size_t kForwardMessageBytes = 1024 * 1024;
 
 // The messages of a WebSocket; false: the client is gone.
 bool read_messages(ws::Reader& reader, std::string_view bytes, std::string& out,
@@ -56,7 +56,7 @@ class TunnelledForward final : public ForwardChannels {
   }
 
   const std::unique_ptr<ForwardChannels> inner_ = forward_over_spdy();
-  ws::Reader reader_{kMessageBytes};
+  ws::Reader reader_{kForwardMessageBytes};
 };
 
 // Channel 2i is the i-th port's data, 2i+1 what went wrong with it; each begins with the port.
@@ -107,7 +107,7 @@ class ChannelForward final : public ForwardChannels {
   const std::vector<int> ports_;
   std::size_t open_;
   bool begun_ = false;
-  ws::Reader reader_{kMessageBytes};
+  ws::Reader reader_{kForwardMessageBytes};
 };
 
 Result<std::vector<int>> read_ports(const http::Url& url) {

@@ -12,9 +12,9 @@ namespace {
 constexpr std::string_view kBinary = "binary.k8s.io";
 constexpr std::string_view kText = "base64.binary.k8s.io";
 // Nothing that a client says here matters but its farewell.
-constexpr std::size_t kMessageBytes = 4096;
+constexpr std::size_t kLogMessageBytes = 4096;
 // What the client has not taken yet; more is not read from it.
-constexpr std::size_t kBacklogBytes = 64 * 1024;
+constexpr std::size_t kLogBacklogBytes = 64 * 1024;
 
 class LogTunnel final : public http::Tunnel {
  public:
@@ -35,7 +35,7 @@ class LogTunnel final : public http::Tunnel {
     if (!waiting_.empty() && wake_) std::exchange(wake_, nullptr)();
   }
 
-  bool full() const override { return waiting_.size() > kBacklogBytes; }
+  bool full() const override { return waiting_.size() > kLogBacklogBytes; }
 
   bool pull(std::string& out, std::function<void()> wake) override {
     if (!over_) {
@@ -62,7 +62,7 @@ class LogTunnel final : public http::Tunnel {
 
   const std::unique_ptr<http::Stream> log_;
   const bool text_;
-  ws::Reader reader_{kMessageBytes};
+  ws::Reader reader_{kLogMessageBytes};
   std::string waiting_ = {};
   bool over_ = false;
   std::function<void()> wake_ = {};

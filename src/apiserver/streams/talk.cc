@@ -12,7 +12,7 @@
 namespace skiff::apiserver {
 namespace {
 
-Result<ExecOptions> read_options(const json::value& pod, const http::Url& url, bool exec) {
+Result<ExecOptions> read_exec_options(const json::value& pod, const http::Url& url, bool exec) {
   ExecOptions out{.in = url.flag("stdin"),
                   .out = url.flag("stdout"),
                   .err = url.flag("stderr"),
@@ -54,7 +54,7 @@ Result<void> check_running(std::string_view subresource, const json::value& pod)
 
 Result<http::Response> open_program(bool exec, PodStreams& streams, const json::value& pod,
                                     const http::Request& request, const http::Url& url) {
-  SKIFF_ASSIGN(const ExecOptions options, read_options(pod, url, exec));
+  SKIFF_ASSIGN(const ExecOptions options, read_exec_options(pod, url, exec));
   SKIFF_ASSIGN(Upgrade upgraded, upgrade(request, options));
   SKIFF_ASSIGN(auto peer, exec ? streams.exec(pod, options) : streams.attach(pod, options));
   http::Response response{.status = 101, .headers = std::move(upgraded.headers)};

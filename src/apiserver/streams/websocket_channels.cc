@@ -7,11 +7,11 @@ namespace skiff::apiserver {
 namespace {
 
 constexpr char kIn = 0, kError = 3, kResize = 4;
-constexpr char kClose = static_cast<char>(0xff);
+constexpr char kCloseChannel = static_cast<char>(0xff);
 // kubectl cp sends pieces of 32 KiB; nobody needs more than this in one message.
-constexpr std::size_t kMessageBytes = 1024 * 1024;
+constexpr std::size_t kChannelMessageBytes = 1024 * 1024;
 
-constexpr std::string_view kFirst = "channel.k8s.io";
+constexpr std::string_view kFirstProtocol = "channel.k8s.io";
 
 class WebSocketChannels final : public Channels {
  public:
@@ -59,12 +59,13 @@ class WebSocketChannels final : public Channels {
     payload.remove_prefix(1);
     if (channel == kIn) input.push_back({Input::Kind::kBytes, std::string(payload)});
     if (channel == kResize) input.push_back({Input::Kind::kResize, std::string(payload)});
-    const bool input_ends = channel == kClose && payload.size() == 1 && payload.front() == kIn;
+    const bool input_ends =
+        channel == kCloseChannel && payload.size() == 1 && payload.front() == kIn;
     if (input_ends) input.push_back({.kind = Input::Kind::kEnd});
   }
 
   const bool words_;
-  ws::Reader reader_{kMessageBytes};
+  ws::Reader reader_{kChannelMessageBytes};
 };
 
 }  // namespace
@@ -74,7 +75,8 @@ Result<std::optional<Upgrade>> websocket_upgrade(const http::Request& request) {
   std::string protocol;
   const std::vector<std::string> offers = ws::offered_protocols(request);
   for (const std::string& offered : offers) {
-    if (offered == "v5.channel.k8s.io" || offered == "v4.channel.k8s.io" || offered == kFirst) {
+    if (offered == "v5.channel.k8s.io" || offered == "v4.channel.k8s.io" ||
+        offered == kFirstProtocol) {
       protocol = offered;
       break;
     }
@@ -86,9 +88,9 @@ Result<std::optional<Upgrade>> websocket_upgrade(const http::Request& request) {
                 "channel.k8s.io");
   }
   SKIFF_ASSIGN(http::Headers headers, ws::handshake(request, protocol));
-  return Upgrade{
-      .headers = std::move(headers),
-      .channels = std::make_unique<WebSocketChannels>(protocol.empty() || protocol == kFirst)};
+  return Upgrade{.headers = std::move(headers),
+                 .channels = std::make_unique<WebSocketChannels>(protocol.empty() ||
+                                                                 protocol == kFirstProtocol)};
 }
 
 }  // namespace skiff::apiserver

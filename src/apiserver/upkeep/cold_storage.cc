@@ -5,7 +5,7 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::size_t kAtOnce = 500;
+constexpr std::size_t kPackedAtOnce = 500;
 // Of every second.
 constexpr Duration kShare = std::chrono::milliseconds(50);
 // The heap is locked while it looks for what it can give back; so only where that must be much.
@@ -19,12 +19,12 @@ void ColdStorage::tick(store::Store& store, const env::Clock& clock) {
     old_ = recent_;
     recent_ = {.at = start, .revision = store.revision()};
   }
-  std::size_t taken = kAtOnce;
-  while (taken >= kAtOnce && clock.elapsed() - start < kShare) {
-    taken = store.pack(old_.revision, kAtOnce);
+  std::size_t taken = kPackedAtOnce;
+  while (taken >= kPackedAtOnce && clock.elapsed() - start < kShare) {
+    taken = store.pack(old_.revision, kPackedAtOnce);
     taken_ += taken;
   }
-  if (taken >= kAtOnce || taken_ < kManyPacked) return;
+  if (taken >= kPackedAtOnce || taken_ < kManyPacked) return;
   taken_ = 0;
   env::give_back_memory();
 }

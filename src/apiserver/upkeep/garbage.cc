@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kForeground = "foregroundDeletion";
 constexpr std::string_view kOrphan = "orphan";
 
-bool has(const std::vector<std::string>& list, std::string_view word) {
+bool has_finalizer(const std::vector<std::string>& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
@@ -61,13 +61,13 @@ bool Collector::step(const store::Key& key) {
   const Node node = nodes_.at(key);
   if (node.deleting) {
     // A namespace has nothing that depends on it but what is in it.
-    if (key.resource == "namespaces" && !has(node.finalizers, kForeground) &&
-        !has(node.finalizers, kOrphan)) {
+    if (key.resource == "namespaces" && !has_finalizer(node.finalizers, kForeground) &&
+        !has_finalizer(node.finalizers, kOrphan)) {
       return empty_namespace(key);
     }
-    if (has(node.finalizers, kForeground)) return finish_foreground(key, node);
-    if (has(node.finalizers, kOrphan)) return finish_orphan(key, node);
-    if (has(node.finalizers, kCrdFinalizer)) return empty_definition(key);
+    if (has_finalizer(node.finalizers, kForeground)) return finish_foreground(key, node);
+    if (has_finalizer(node.finalizers, kOrphan)) return finish_orphan(key, node);
+    if (has_finalizer(node.finalizers, kCrdFinalizer)) return empty_definition(key);
     if (key.resource.starts_with("persistentvolume")) return release_storage(key);
     return false;
   }

@@ -41,7 +41,7 @@ std::string finalizers_text(const std::map<std::string, std::int64_t>& counts) {
   return join(parts, ", ");
 }
 
-void set_condition(json::value& object, const Told& told, const std::string& now) {
+void set_holdings_condition(json::value& object, const Told& told, const std::string& now) {
   json::value& list = json::make_object(object, {"status"})["conditions"];
   if (!list.is_array()) list.emplace_array();
   json::object condition{{"type", json::string(told.type)},
@@ -125,7 +125,7 @@ void Collector::show_remaining(json::value& object, const Holdings& holdings,
              finalizers ? "Some content in the namespace has finalizers remaining: " +
                               finalizers_text(holdings.finalizers)
                         : "All content-preserving finalizers finished"}}) {
-    set_condition(object, told, now);
+    set_holdings_condition(object, told, now);
   }
 }
 

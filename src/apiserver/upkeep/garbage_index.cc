@@ -7,7 +7,7 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::size_t kEventsAtOnce = 4096;
+constexpr std::size_t kIndexEventsAtOnce = 4096;
 constexpr Duration kEventLife = std::chrono::hours(1);
 
 // An event lives for an hour after it was last seen.
@@ -23,7 +23,7 @@ Time expiry_of(const json::value& event) {
   return last == Time::min() ? Time::max() : last + kEventLife;
 }
 
-std::string group_of(std::string_view api_version) {
+std::string owner_group(std::string_view api_version) {
   const std::size_t slash = api_version.find('/');
   return std::string(slash == std::string_view::npos ? "" : api_version.substr(0, slash));
 }
@@ -45,7 +45,7 @@ void Collector::refresh(const std::string& resource) {
   store::Revision& at = seen_[resource];
   if (at == 0) return rescan(resource);
   while (true) {
-    const auto events = store_.events(resource, at, store::Horizon::kCommitted, kEventsAtOnce);
+    const auto events = store_.events(resource, at, store::Horizon::kCommitted, kIndexEventsAtOnce);
     if (!events) return rescan(resource);
     if (events->empty()) return;
     for (const store::Event& event : *events) {
@@ -97,7 +97,7 @@ Collector::Node Collector::node_of(const json::value& object) {
   for (const json::value& owner : owners) {
     node.owners.push_back(
         {.uid = std::string(json::get_string(owner, {"uid"})),
-         .group = word(group_of(json::get_string(owner, {"apiVersion"}))),
+         .group = word(owner_group(json::get_string(owner, {"apiVersion"}))),
          .kind = word(json::get_string(owner, {"kind"})),
          .blocks = json::get_bool(owner, {"blockOwnerDeletion"}).value_or(false)});
   }

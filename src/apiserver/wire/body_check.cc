@@ -23,7 +23,7 @@ std::string summary(std::string_view body) {
   return body.size() > kShown ? out + " ..." : out;
 }
 
-std::string_view group_of(std::string_view api_version) {
+std::string_view body_group(std::string_view api_version) {
   const std::size_t slash = api_version.find('/');
   return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
 }
@@ -84,7 +84,7 @@ Result<void> check_built_in(const KindTable& kinds, const ServedKind& kind,
   const std::string_view given =
       api::api_version(body).empty() ? std::string_view(expected) : api::api_version(body);
   if (word == r.kind && given == expected) return {};
-  const std::string_view group = group_of(given);
+  const std::string_view group = body_group(given);
   if (!served(kinds, given, word)) {
     return cannot_be(word, version_of(given), r.kind,
                      fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme "

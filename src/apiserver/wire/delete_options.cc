@@ -18,7 +18,7 @@ std::unexpected<Error> unreadable(std::string message) {
   return fail(Code::kUnknown, std::move(message));
 }
 
-struct Field {
+struct OptionField {
   std::string_view path;
   bool (*fits)(const json::value& v);
   std::string_view go_type;
@@ -30,20 +30,20 @@ bool is_integer(const json::value& v) { return v.is_int64() || v.is_uint64(); }
 bool is_list(const json::value& v) { return v.is_array(); }
 bool is_object(const json::value& v) { return v.is_object(); }
 
-constexpr Field kFields[] = {
+constexpr OptionField kOptionFields[] = {
     {"gracePeriodSeconds", is_integer, "int64"},
     {"preconditions", is_object, "v1.Preconditions"},
     {"orphanDependents", is_flag, "bool"},
     {"propagationPolicy", is_text, "v1.DeletionPropagation"},
     {"dryRun", is_list, "[]string"},
 };
-constexpr Field kPreconditions[] = {{"uid", is_text, "types.UID"},
-                                    {"resourceVersion", is_text, "string"}};
+constexpr OptionField kPreconditions[] = {{"uid", is_text, "types.UID"},
+                                          {"resourceVersion", is_text, "string"}};
 
 template <std::size_t n>
-Result<void> check_fields(const json::value& options, const Field (&fields)[n],
+Result<void> check_fields(const json::value& options, const OptionField (&fields)[n],
                           std::string_view parent) {
-  for (const Field& field : fields) {
+  for (const OptionField& field : fields) {
     const json::value* v = json::find(options, {field.path});
     if (v == nullptr || v->is_null() || field.fits(*v)) continue;
     const std::string fraction = v->is_double() ? fmt::format(" {}", v->get_double()) : "";
@@ -80,7 +80,7 @@ Result<void> check_options(const json::value& options) {
                     "\"pkg/runtime/scheme.go:110\"",
                     kind, given.empty() ? kVersion : given));
   }
-  SKIFF_TRY(check_fields(options, kFields, "DeleteOptions."));
+  SKIFF_TRY(check_fields(options, kOptionFields, "DeleteOptions."));
   if (const json::value* wanted = json::find(options, {"preconditions"}); wanted != nullptr) {
     SKIFF_TRY(check_fields(*wanted, kPreconditions, "Preconditions.preconditions."));
   }

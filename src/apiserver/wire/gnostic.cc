@@ -158,7 +158,7 @@ Writer parameter(const json::object& from) {
   return out;
 }
 
-void write_parameters(Writer& out, std::uint32_t number, const json::object& from) {
+void write_gnostic_parameters(Writer& out, std::uint32_t number, const json::object& from) {
   const json::value* list = from.if_contains("parameters");
   if (list == nullptr) return;
   for (const json::value& p : list->get_array()) out.message(number, parameter(p.get_object()));
@@ -174,14 +174,14 @@ Writer response(const json::object& from) {
   return out;
 }
 
-Writer operation(const json::object& from) {
+Writer gnostic_operation(const json::object& from) {
   Writer out, responses;
   write_plain(out, from,
               {{"description", 3},
                {"operationId", 5},
                {"produces", 6, How::kTexts},
                {"consumes", 7, How::kTexts}});
-  write_parameters(out, 8, from);
+  write_gnostic_parameters(out, 8, from);
   write_named(responses, 1, from.at("responses").get_object(), response);
   out.message(9, responses);
   write_extensions(out, 13, from);
@@ -194,10 +194,10 @@ Writer path_item(const json::object& from) {
   Writer out;
   for (const auto& [method, number] : kMethods) {
     if (const json::value* v = from.if_contains(method)) {
-      out.message(number, operation(v->get_object()));
+      out.message(number, gnostic_operation(v->get_object()));
     }
   }
-  write_parameters(out, 9, from);
+  write_gnostic_parameters(out, 9, from);
   return out;
 }
 

@@ -4,7 +4,7 @@ namespace skiff::apiserver {
 namespace {
 
 constexpr std::string_view kV3Schemas = "#/components/schemas/";
-constexpr std::string_view kMethods[] = {"get", "put", "post", "delete", "patch"};
+constexpr std::string_view kHttpMethods[] = {"get", "put", "post", "delete", "patch"};
 
 json::object schema_v2(const json::object& v3);
 
@@ -17,7 +17,7 @@ json::value value_v2(const json::value& v3) {
   return v3.is_object() ? json::value(schema_v2(v3.get_object())) : v3;
 }
 
-std::string_view text_of(const json::object& from, std::string_view key) {
+std::string_view text_under(const json::object& from, std::string_view key) {
   const json::value* v = from.if_contains(key);
   return v == nullptr ? std::string_view() : json::get_string(*v, {});
 }
@@ -30,7 +30,7 @@ bool set(const json::object& v3, std::string_view key) {
 // The one type of a value that v3 describes as one of several: what old clients take for any.
 void settle_type(const json::object& v3, json::object& out) {
   if (v3.contains("type") || !v3.contains("oneOf")) return;
-  const std::string_view format = text_of(v3, "format");
+  const std::string_view format = text_under(v3, "format");
   if (format == "int-or-string" || v3.at("oneOf").get_array().size() == 2) out["type"] = "string";
 }
 
@@ -43,8 +43,8 @@ void loosen(const json::object& v3, json::object& out) {
     out.erase("items");
     out.erase("properties");
   }
-  const bool object = text_of(out, "type") == "object";
-  const bool bare_list = text_of(out, "type") == "array" && !out.contains("items");
+  const bool object = text_under(out, "type") == "object";
+  const bool bare_list = text_under(out, "type") == "array" && !out.contains("items");
   if (any || (unknown && object) || bare_list) {
     out.erase("type");
   }
@@ -145,7 +145,7 @@ json::object operation_v2(const json::object& v3) {
 
 json::object path_v2(const json::object& v3) {
   json::object out;
-  for (const std::string_view method : kMethods) {
+  for (const std::string_view method : kHttpMethods) {
     if (const json::value* v = v3.if_contains(method)) out[method] = operation_v2(v->get_object());
   }
   if (v3.contains("parameters")) out["parameters"] = parameters_v2(v3);

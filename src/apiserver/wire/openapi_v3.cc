@@ -17,7 +17,7 @@ constexpr std::string_view kTime = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
 constexpr std::string_view kStatus = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 
 // What an operation is about, and the schema of what it answers.
-struct Subject {
+struct DescribedKind {
   json::object gvk = {};
   std::string schema = {};
 };
@@ -42,7 +42,7 @@ json::object in_path(std::string_view name) {
           {"schema", {{"type", "string"}, {"uniqueItems", true}}}};
 }
 
-json::array write_parameters(bool patch) {
+json::array write_query_parameters(bool patch) {
   json::array out{query("dryRun", "string", "All: do every check, write nothing."),
                   query("fieldManager", "string", "Who makes this change."),
                   query("fieldValidation", "string",
@@ -71,20 +71,20 @@ json::array delete_parameters() {
           query("propagationPolicy", "string", "Orphan, Background or Foreground.")};
 }
 
-json::object reference(std::string_view schema) {
+json::object schema_reference(std::string_view schema) {
   return {{"$ref", std::string(kSchemas) + std::string(schema)}};
 }
 
 json::object content(std::string_view schema) {
   json::object out;
   for (std::string_view type : {"application/json", "application/yaml"}) {
-    out[type] = json::object{{"schema", reference(schema)}};
+    out[type] = json::object{{"schema", schema_reference(schema)}};
   }
   return out;
 }
 
-json::object operation(const Subject& subject, std::string_view action, const std::string& id,
-                       json::array parameters, int code = 200) {
+json::object openapi_operation(const DescribedKind& subject, std::string_view action,
+                               const std::string& id, json::array parameters, int code = 200) {
   return {
       {"description",
        fmt::format("{} {}", action, json::view(subject.gvk.at("kind").get_string()))},
@@ -97,18 +97,18 @@ json::object operation(const Subject& subject, std::string_view action, const st
       {"x-kubernetes-group-version-kind", subject.gvk}};
 }
 
-json::object write_operation(const Subject& subject, std::string_view action,
+json::object write_operation(const DescribedKind& subject, std::string_view action,
                              const std::string& id) {
-  json::object out =
-      operation(subject, action, id, write_parameters(false), action == "post" ? 201 : 200);
-  out["requestBody"] = json::object{{"content", {{"*/*", {{"schema", reference(subject.schema)}}}}},
-                                    {"required", true}};
+  json::object out = openapi_operation(subject, action, id, write_query_parameters(false),
+                                       action == "post" ? 201 : 200);
+  out["requestBody"] = json::object{
+      {"content", {{"*/*", {{"schema", schema_reference(subject.schema)}}}}}, {"required", true}};
   return out;
 }
 
-json::object patch_operation(const ServedKind& kind, const Subject& subject,
+json::object patch_operation(const ServedKind& kind, const DescribedKind& subject,
                              const std::string& id) {
-  json::object out = operation(subject, "patch", id, write_parameters(true));
+  json::object out = openapi_operation(subject, "patch", id, write_query_parameters(true));
   json::object types;
   for (const std::string_view type : patch_types(kind)) {
     types[type] = json::object{{"schema", json::object{{"type", "object"}}}};
@@ -117,7 +117,7 @@ json::object patch_operation(const ServedKind& kind, const Subject& subject,
   return out;
 }
 
-bool has(const std::vector<std::string>& verbs, std::string_view verb) {
+bool has_verb(const std::vector<std::string>& verbs, std::string_view verb) {
   return std::ranges::count(verbs, verb) > 0;
 }
 
@@ -127,7 +127,7 @@ class Document {
 
   void add(const ServedKind& kind) {
     const api::Resource& r = kind.resource();
-    Subject one{.gvk = gvk_of(r.group, r.version, r.kind)};
+    DescribedKind one{.gvk = gvk_of(r.group, r.version, r.kind)};
     json::object components = gate_.components(kind, one.schema);
     json::object& own = components[one.schema].as_object();
     if (kind.custom) complete(own);
@@ -154,7 +154,7 @@ class Document {
         {"description",
          "CreationTimestamp is a timestamp: when the server made this object. Clients cannot set "
          "it."},
-        {"allOf", json::array{reference(kTime)}}};
+        {"allOf", json::array{schema_reference(kTime)}}};
     gate_.add_component(std::string(kTime), schemas_);
   }
 
@@ -166,22 +166,24 @@ class Document {
         {"description", "APIVersion defines the schema of this object: its group and version."}};
     properties["kind"] =
         json::object{{"type", "string"}, {"description", "The type of the object."}};
-    properties["metadata"] = json::object{{"description", "Standard object's metadata."},
-                                          {"allOf", json::array{reference(api::kObjectMeta)}}};
+    properties["metadata"] =
+        json::object{{"description", "Standard object's metadata."},
+                     {"allOf", json::array{schema_reference(api::kObjectMeta)}}};
     gate_.add_component(std::string(api::kObjectMeta), schemas_);
   }
 
-  Subject list_of(const ServedKind& kind, const Subject& one) {
+  DescribedKind list_of(const ServedKind& kind, const DescribedKind& one) {
     const api::Resource& r = kind.resource();
-    Subject list{.gvk = gvk_of(r.group, r.version, r.kind + "List"), .schema = one.schema + "List"};
+    DescribedKind list{.gvk = gvk_of(r.group, r.version, r.kind + "List"),
+                       .schema = one.schema + "List"};
     schemas_[list.schema] =
         json::object{{"type", "object"},
                      {"required", json::array{"items"}},
                      {"properties",
                       {{"apiVersion", {{"type", "string"}}},
-                       {"items", {{"type", "array"}, {"items", reference(one.schema)}}},
+                       {"items", {{"type", "array"}, {"items", schema_reference(one.schema)}}},
                        {"kind", {{"type", "string"}}},
-                       {"metadata", reference(kListMeta)}}},
+                       {"metadata", schema_reference(kListMeta)}}},
                      {"x-kubernetes-group-version-kind", json::array{list.gvk}}};
     gate_.add_component(std::string(kListMeta), schemas_);
     // The operation is about the kind; only what it answers is the list.
@@ -189,7 +191,7 @@ class Document {
     return list;
   }
 
-  void add_paths(const ServedKind& kind, const Subject& one) {
+  void add_paths(const ServedKind& kind, const DescribedKind& one) {
     const api::Resource& r = kind.resource();
     const std::vector<std::string> words = verbs(kind);
     const std::string collection = r.collection_path(r.namespaced ? "{namespace}" : "");
@@ -200,29 +202,30 @@ class Document {
     if (r.namespaced) place.emplace_back(in_path("namespace"));
     place.emplace_back(query("pretty", "string", "Answer with indentation."));
     json::object all{{"parameters", place}}, each;
-    if (has(words, "list")) {
-      const Subject list = list_of(kind, one);
-      all["get"] = operation(list, "list", id("list"), list_parameters());
+    if (has_verb(words, "list")) {
+      const DescribedKind list = list_of(kind, one);
+      all["get"] = openapi_operation(list, "list", id("list"), list_parameters());
       if (r.namespaced) {
-        paths_[r.collection_path("")] = json::object{
-            {"get", operation(list, "list", id("list", "ForAllNamespaces"), list_parameters())}};
+        paths_[r.collection_path("")] =
+            json::object{{"get", openapi_operation(list, "list", id("list", "ForAllNamespaces"),
+                                                   list_parameters())}};
       }
     }
-    if (has(words, "create")) all["post"] = write_operation(one, "post", id("create"));
-    const Subject gone{.gvk = one.gvk, .schema = std::string(kStatus)};
+    if (has_verb(words, "create")) all["post"] = write_operation(one, "post", id("create"));
+    const DescribedKind gone{.gvk = one.gvk, .schema = std::string(kStatus)};
     gate_.add_component(gone.schema, schemas_);
-    if (has(words, "deletecollection")) {
+    if (has_verb(words, "deletecollection")) {
       all["delete"] =
-          operation(gone, "deletecollection", id("deleteCollection"), delete_parameters());
+          openapi_operation(gone, "deletecollection", id("deleteCollection"), delete_parameters());
     }
     paths_[collection] = std::move(all);
     place.insert(place.begin(), in_path("name"));
     each["parameters"] = place;
-    if (has(words, "get")) each["get"] = operation(one, "get", id("read"), {});
-    if (has(words, "update")) each["put"] = write_operation(one, "put", id("replace"));
-    if (has(words, "patch")) each["patch"] = patch_operation(kind, one, id("patch"));
-    if (has(words, "delete")) {
-      each["delete"] = operation(gone, "delete", id("delete"), delete_parameters());
+    if (has_verb(words, "get")) each["get"] = openapi_operation(one, "get", id("read"), {});
+    if (has_verb(words, "update")) each["put"] = write_operation(one, "put", id("replace"));
+    if (has_verb(words, "patch")) each["patch"] = patch_operation(kind, one, id("patch"));
+    if (has_verb(words, "delete")) {
+      each["delete"] = openapi_operation(gone, "delete", id("delete"), delete_parameters());
     }
     if (each.size() > 1) paths_[collection + "/{name}"] = std::move(each);
     for (const api::Subresource& sub : subresources(kind)) {
@@ -230,10 +233,10 @@ class Document {
     }
   }
 
-  json::object below(const ServedKind& kind, const Subject& one, const api::Subresource& sub,
+  json::object below(const ServedKind& kind, const DescribedKind& one, const api::Subresource& sub,
                      const json::array& place) {
     const api::Resource& r = kind.resource();
-    Subject subject = one;
+    DescribedKind subject = one;
     if (sub.kind != r.kind) {
       const std::string& group = sub.version.empty() ? r.group : sub.group;
       const std::string& version = sub.version.empty() ? r.version : sub.version;
@@ -245,10 +248,10 @@ class Document {
       return fmt::format("{}{}{}{}", action, r.kind, sub.name, r.version);
     };
     json::object out{{"parameters", place}};
-    if (has(sub.verbs, "get")) out["get"] = operation(subject, "get", id("read"), {});
-    if (has(sub.verbs, "create")) out["post"] = write_operation(subject, "post", id("create"));
-    if (has(sub.verbs, "update")) out["put"] = write_operation(subject, "put", id("replace"));
-    if (has(sub.verbs, "patch")) out["patch"] = patch_operation(kind, subject, id("patch"));
+    if (has_verb(sub.verbs, "get")) out["get"] = openapi_operation(subject, "get", id("read"), {});
+    if (has_verb(sub.verbs, "create")) out["post"] = write_operation(subject, "post", id("create"));
+    if (has_verb(sub.verbs, "update")) out["put"] = write_operation(subject, "put", id("replace"));
+    if (has_verb(sub.verbs, "patch")) out["patch"] = patch_operation(kind, subject, id("patch"));
     return out;
   }
 

@@ -148,7 +148,7 @@ json::value zero_of(const Schema& schema) {
 }
 
 // Whole numbers are written as such in JSON.
-json::value number(double value) {
+json::value json_number(double value) {
   constexpr double kExact = 9007199254740992.0;
   const bool whole = value >= -kExact && value <= kExact &&
                      value == static_cast<double>(static_cast<std::int64_t>(value));
@@ -254,7 +254,7 @@ class Decoder {
       case Type::kBoolean:
         return field.value != 0;
       case Type::kNumber:
-        return number(std::bit_cast<double>(field.value));
+        return json_number(std::bit_cast<double>(field.value));
       case Type::kString:
         if (place.format == "byte") return json::string(base64::encode(field.bytes));
         return json::string(field.bytes);
