@@ -26,7 +26,7 @@ bool acts_as_kubectl(int argc, char** argv) {
          std::getenv("KUBERNETES_SERVICE_HOST") != nullptr;
 }
 
-constexpr const char* kFooter = R"help(
+constexpr const char* kHelpFooter = R"help(
 First steps:
   skiff up -d                                   start it (under a second)
   skiff train train.py --framework pytorch --workers 2
@@ -58,7 +58,7 @@ int run(int argc, char** argv, const Hooks& hooks) {
   // A reader that goes away (`skiff logs | head`) ends us quietly instead of killing mid-line.
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{"Skiff: Kubeflow in one binary"};
-  app.footer(kFooter);
+  app.footer(kHelpFooter);
   app.require_subcommand(1);
   app.fallthrough();
   Context context;

@@ -72,7 +72,7 @@ void add_fields(std::string& out, const json::value& object) {
   if (!status.empty()) add_yaml(out, "Status", status);
 }
 
-void add_conditions(std::string& out, const json::value& object, Time now) {
+void describe_conditions(std::string& out, const json::value& object, Time now) {
   const json::array& conditions = json::get_array(object, {"status", "conditions"});
   if (conditions.empty()) return;
   std::vector<std::vector<std::string>> rows = {{"  TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}};
@@ -207,7 +207,7 @@ std::string describe_text(const json::value& object, const std::vector<Object>& 
   } else {
     add_fields(out, object);
   }
-  add_conditions(out, object, now);
+  describe_conditions(out, object, now);
   add_replicas(out, object);
   if (api::api_version(object).starts_with("kubeflow.org/")) {
     const std::string progress = progress_text(object, now);

@@ -10,7 +10,7 @@
 namespace skiff::cli {
 namespace {
 
-constexpr std::size_t kWidth = 76;
+constexpr std::size_t kTextWidth = 76;
 constexpr std::string_view kSchemas = "#/components/schemas/";
 // A schema that contains itself many times over must still come to an end.
 constexpr int kDepth = 32;
@@ -178,7 +178,7 @@ class Explainer {
     out += enumeration(field, fmt::format("\n{}enum: ", std::string(indent, ' ')), ", ", 4) + "\n";
     if (recursive) return out;
     const std::string_view text = json::get_string(field, {"description"}, "<no description>");
-    return out + wrapped(text, kWidth + 2 - indent, indent + 2) + "\n";
+    return out + wrapped(text, kTextWidth + 2 - indent, indent + 2) + "\n";
   }
 
   const json::value& document_;
@@ -215,7 +215,7 @@ Result<std::string> explain_text(const json::value& document, const api::Resourc
     out += Explainer::enumeration(*at, "ENUM:\n    ", "\n    ", std::string::npos) + "\n";
   }
   const std::string text = explainer.description(*at);
-  out += "DESCRIPTION:\n" + wrapped(text.empty() ? "<empty>" : text, kWidth, 4) + "\n";
+  out += "DESCRIPTION:\n" + wrapped(text.empty() ? "<empty>" : text, kTextWidth, 4) + "\n";
   const std::string list = explainer.fields(*at, 1, recursive, {});
   if (!list.empty()) out += "FIELDS:\n" + list;
   return out + "\n";

@@ -12,19 +12,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPoll = 100ms;
+constexpr auto kFollowPoll = 100ms;
 
 const json::value* first_status(const json::value& pod) {
   const json::array& statuses = json::get_array(pod, {"status", "containerStatuses"});
   return statuses.empty() ? nullptr : &statuses.front();
 }
 
-bool ended(const json::value& pod) {
+}  // namespace
+
+bool pod_ended(const json::value& pod) {
   const std::string_view phase = json::get_string(pod, {"status", "phase"});
   return phase == "Succeeded" || phase == "Failed";
 }
-
-}  // namespace
 
 std::string_view last_drawn(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
@@ -79,7 +79,7 @@ void Follower::follow_pod(const Object& pod, std::size_t number) {
   Progress progress;
   while (!stopped_ && follow_attempt(*pod, prefix, progress)) {
     if (!options_.follow) return;
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kFollowPoll);
   }
 }
 
@@ -103,7 +103,7 @@ bool Follower::follow_attempt(const json::value& followed, const std::string& pr
     }
     progress = {.attempt = now, .printed = 0, .whole = false};
   }
-  if (!started || progress.whole) return !ended(*pod);
+  if (!started || progress.whole) return !pod_ended(*pod);
   print_lines(*pod, prefix, progress);
   return true;
 }

@@ -67,6 +67,9 @@ class Follower {
 // carriage return.
 std::string_view last_drawn(std::string_view line);
 
+// Whether none of its containers will run again.
+bool pod_ended(const json::value& pod);
+
 // worker-0 of a job's pod, else the pod's name.
 std::string replica_name(const json::value& pod);
 

@@ -15,7 +15,7 @@
 namespace skiff::cli {
 namespace {
 
-Result<std::string> read_text(const std::string& path) {
+Result<std::string> read_manifest_text(const std::string& path) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
   std::ifstream file(path);
   if (!file) return fail(Code::kNotFound, fmt::format("cannot read {}: no such file", path));
@@ -25,7 +25,7 @@ Result<std::string> read_text(const std::string& path) {
 }
 
 Result<void> append_file(const std::string& path, std::vector<json::value>& out) {
-  SKIFF_ASSIGN(const std::string text, read_text(path));
+  SKIFF_ASSIGN(const std::string text, read_manifest_text(path));
   auto documents = yaml::parse_all(text);
   if (!documents) {
     return fail(Code::kBadRequest, fmt::format("{}: {}", path, documents.error().message));

@@ -122,7 +122,7 @@ void pass_input(Speaker& speaker, const Talk& talk, int stop, int resized) {
   }
 }
 
-Result<int> exit_code_of(const json::value& status) {
+Result<int> exit_code_of_status(const json::value& status) {
   if (json::get_string(status, {"status"}) == "Success") return 0;
   for (const json::value& cause : json::get_array(status, {"details", "causes"})) {
     if (json::get_string(cause, {"reason"}) != "ExitCode") continue;
@@ -191,7 +191,7 @@ Result<int> talk_to_program(Connection& server, const Talk& talk) {
     if (channel == kErr) return write_all(talk.err_fd, payload);
     if (channel != kStatus) return true;
     const auto status = json::parse(payload);
-    end = status ? exit_code_of(*status) : std::unexpected(status.error());
+    end = status ? exit_code_of_status(*status) : std::unexpected(status.error());
     return false;
   });
   // The other thread may be waiting for keys, or for a server that takes no more.

@@ -16,7 +16,7 @@ constexpr std::size_t kMetricsShown = 4;
 constexpr std::size_t kBarCells = 20;
 constexpr std::int64_t kMostSeconds = 1LL << 31;
 
-void add(std::string& out, std::string_view text) {
+void add_part(std::string& out, std::string_view text) {
   if (!out.empty()) out += ", ";
   out += text;
 }
@@ -24,7 +24,8 @@ void add(std::string& out, std::string_view text) {
 void add_count(std::string& out, std::string_view name, const std::optional<std::int64_t>& of,
                const std::optional<std::int64_t>& total) {
   if (!of) return;
-  add(out, total ? fmt::format("{} {}/{}", name, *of, *total) : fmt::format("{} {}", name, *of));
+  add_part(out,
+           total ? fmt::format("{} {}/{}", name, *of, *total) : fmt::format("{} {}", name, *of));
 }
 
 // Anybody may write a status; here it is one line on a terminal.
@@ -84,14 +85,14 @@ std::string progress_text(const json::value& job, Time now) {
   std::size_t shown = 0;
   for (const auto& [name, value] : json::get_object(progress, {"metrics"})) {
     if (!value.is_string() || shown++ == kMetricsShown) break;
-    add(out,
-        one_line(fmt::format("{} {}", std::string_view(name), json::view(value.get_string()))));
+    add_part(out, one_line(fmt::format("{} {}", std::string_view(name),
+                                       json::view(value.get_string()))));
   }
   const bool over = json::find(job, {"status", "completionTime"}) != nullptr ||
                     api::condition_true(job, "Complete") || api::condition_true(job, "Failed");
   const auto end = parse_time(json::get_string(progress, {"estimatedCompletionTime"}));
   if (end && !over && number("percent").value_or(0) < 100) {
-    add(out, *end > now ? fmt::format("about {} left", age(*end - now)) : "nearly done");
+    add_part(out, *end > now ? fmt::format("about {} left", age(*end - now)) : "nearly done");
   }
   return out;
 }

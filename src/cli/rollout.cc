@@ -16,7 +16,7 @@ constexpr std::string_view kChangeCause = "kubernetes.io/change-cause";
 constexpr std::string_view kRestartedAt = "kubectl.kubernetes.io/restartedAt";
 constexpr std::string_view kTemplateHash = "pod-template-hash";
 
-std::int64_t number(std::string_view text) {
+std::int64_t revision_number(std::string_view text) {
   std::int64_t out = 0;
   std::from_chars(text.data(), text.data() + text.size(), out);
   return out;
@@ -35,17 +35,17 @@ struct Counts {
   }
 };
 
-std::unexpected<Error> say(std::string message) {
+std::unexpected<Error> say_problem(std::string message) {
   return fail(Code::kBadRequest, std::move(message));
 }
 
 Result<RolloutStatus> deployment_status(const json::value& object, std::int64_t revision) {
   const Counts count{object};
   const std::string_view name = api::name(object);
-  const std::int64_t running = number(api::annotation(object, kRevision));
+  const std::int64_t running = revision_number(api::annotation(object, kRevision));
   if (revision > 0 && revision != running) {
-    return say(fmt::format("desired revision ({}) is different from the running revision ({})",
-                           revision, running));
+    return say_problem(fmt::format(
+        "desired revision ({}) is different from the running revision ({})", revision, running));
   }
   if (!count.observed()) {
     return RolloutStatus{"Waiting for deployment spec update to be observed..."};
@@ -53,7 +53,7 @@ Result<RolloutStatus> deployment_status(const json::value& object, std::int64_t 
   const json::object* progressing = api::condition(object, "Progressing");
   if (progressing != nullptr &&
       json::get_string(json::value(*progressing), {"reason"}) == "ProgressDeadlineExceeded") {
-    return say(fmt::format("deployment \"{}\" exceeded its progress deadline", name));
+    return say_problem(fmt::format("deployment \"{}\" exceeded its progress deadline", name));
   }
   const std::int64_t wanted = count({"spec", "replicas"}, 1);
   const std::int64_t updated = count({"status", "updatedReplicas"});
@@ -153,7 +153,7 @@ Revision read_revision(const json::value& object, const json::value& kept) {
     out.pod_template = std::move(pod_template);
     return out;
   }
-  out.number = number(api::annotation(kept, kRevision));
+  out.number = revision_number(api::annotation(kept, kRevision));
   out.pod_template = json::get_object(kept, {"spec", "template"});
   json::make_object(out.pod_template, {"metadata", "labels"}).erase(kTemplateHash);
   for (const auto& [key, value] : json::get_object(object, {"metadata", "annotations"})) {
@@ -175,11 +175,12 @@ bool rolls_out(const json::value& object) {
 
 Result<RolloutStatus> rollout_status(const json::value& object, std::int64_t revision) {
   if (!rolls_out(object)) {
-    return say(fmt::format("no status viewer has been implemented for {}", api::kind(object)));
+    return say_problem(
+        fmt::format("no status viewer has been implemented for {}", api::kind(object)));
   }
   if (is_deployment(object)) return deployment_status(object, revision);
   if (json::get_string(object, {"spec", "updateStrategy", "type"}) != "RollingUpdate") {
-    return say("rollout status is only available for RollingUpdate strategy type");
+    return say_problem("rollout status is only available for RollingUpdate strategy type");
   }
   if (api::kind(object) == "StatefulSet") return stateful_set_status(object);
   return daemon_set_status(object);
@@ -221,13 +222,14 @@ Result<Revision> find_revision(const json::value& object, const std::vector<Revi
   if (number == 0) {
     if (revisions.size() >= 2) return revisions[revisions.size() - 2];
     if (is_deployment(object)) {
-      return say(fmt::format("no rollout history found for deployment \"{}\"", api::name(object)));
+      return say_problem(
+          fmt::format("no rollout history found for deployment \"{}\"", api::name(object)));
     }
-    return say("no last revision to roll back to");
+    return say_problem("no last revision to roll back to");
   }
   const auto found = std::ranges::find(revisions, number, &Revision::number);
   if (found != revisions.end()) return *found;
-  return say(fmt::format("unable to find specified revision {} in history", number));
+  return say_problem(fmt::format("unable to find specified revision {} in history", number));
 }
 
 json::array undo_patch(const json::value& object, const Revision& revision) {
@@ -243,22 +245,22 @@ json::array undo_patch(const json::value& object, const Revision& revision) {
 
 Result<json::object> pause_patch(const json::value& object, bool pause) {
   if (!is_deployment(object)) {
-    return say(pause ? "pausing is not supported" : "resuming is not supported");
+    return say_problem(pause ? "pausing is not supported" : "resuming is not supported");
   }
   if (json::get_bool(object, {"spec", "paused"}).value_or(false) == pause) {
-    return say(pause ? "is already paused" : "is not paused");
+    return say_problem(pause ? "is already paused" : "is not paused");
   }
   return json::object{{"spec", {{"paused", pause}}}};
 }
 
 Result<json::object> restart_patch(const json::value& object, std::string_view now) {
-  if (!rolls_out(object)) return say("restarting is not supported");
+  if (!rolls_out(object)) return say_problem("restarting is not supported");
   if (json::get_bool(object, {"spec", "paused"}).value_or(false)) {
-    return say("can't restart paused deployment (run rollout resume first)");
+    return say_problem("can't restart paused deployment (run rollout resume first)");
   }
   if (json::get_string(object, {"spec", "template", "metadata", "annotations", kRestartedAt}) ==
       now) {
-    return say(
+    return say_problem(
         "if restart has already been triggered within the past second, please wait before "
         "attempting to trigger another");
   }

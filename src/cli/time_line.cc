@@ -122,7 +122,7 @@ void add_restarts(std::vector<Milestone>& out, const std::vector<Object>& events
   }
 }
 
-void add_conditions(std::vector<Milestone>& out, const json::value& job) {
+void add_condition_milestones(std::vector<Milestone>& out, const json::value& job) {
   for (const json::value& condition : json::get_array(job, {"status", "conditions"})) {
     const std::string_view type = json::get_string(condition, {"type"});
     const bool holds = json::get_string(condition, {"status"}) == "True";
@@ -153,7 +153,7 @@ std::vector<Milestone> time_line(const json::value& job, const std::vector<Objec
                      json::get_string(job, {"status", "progress", "replica"}, "a replica"))});
   }
   add_restarts(out, events);
-  add_conditions(out, job);
+  add_condition_milestones(out, job);
   put_in_order(out);
   return out;
 }

@@ -50,7 +50,7 @@ constexpr Rule kRules[] = {
      "spec.runPolicy.activeDeadlineSeconds was over; raise it, or resume from a checkpoint"},
 };
 
-constexpr std::chrono::minutes kSilence{10};
+constexpr std::chrono::minutes kLogSilence{10};
 
 }  // namespace
 
@@ -80,7 +80,7 @@ std::vector<std::string> job_remarks(const json::value& job, Time now) {
   const std::string progress = progress_text(job, now);
   if (!progress.empty()) out.push_back("It is at " + progress);
   const auto heard = parse_time(json::get_string(job, {"status", "progress", "lastUpdateTime"}));
-  if (heard && now - *heard > kSilence) {
+  if (heard && now - *heard > kLogSilence) {
     out.push_back(
         fmt::format("Its programs have said nothing about their progress for {}; see: skiff logs "
                     "{}/{} --all --tail 5 -n {}",

@@ -7,7 +7,7 @@
 namespace skiff::cli {
 namespace {
 
-std::int64_t number(const json::object& progress, std::string_view field) {
+std::int64_t progress_number(const json::object& progress, std::string_view field) {
   const json::value* found = progress.if_contains(field);
   return found != nullptr && found->is_int64() ? found->as_int64() : 0;
 }
@@ -15,11 +15,11 @@ std::int64_t number(const json::object& progress, std::string_view field) {
 // Whether both count the same thing, and the one that was heard is further on.
 bool follows(const json::object& heard, const json::object& told) {
   for (const std::string_view total : {"totalSteps", "totalEpochs"}) {
-    if (number(heard, total) != number(told, total)) return false;
+    if (progress_number(heard, total) != progress_number(told, total)) return false;
   }
   const auto place = [](const json::object& progress) {
-    return std::array{number(progress, "percent"), number(progress, "epoch"),
-                      number(progress, "step")};
+    return std::array{progress_number(progress, "percent"), progress_number(progress, "epoch"),
+                      progress_number(progress, "step")};
   };
   return place(heard) > place(told);
 }

@@ -14,14 +14,14 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct ApiResourcesOptions {
   std::optional<std::string> group = {};
   std::optional<bool> namespaced = {};
   std::vector<std::string> verbs = {};
   bool no_headers = false;
 };
 
-bool shown(const client::Discovered& one, const Options& options) {
+bool shown(const client::Discovered& one, const ApiResourcesOptions& options) {
   const api::Resource& r = one.kind.resource;
   if (options.group && r.group != *options.group) return false;
   if (options.namespaced && r.namespaced != *options.namespaced) return false;
@@ -36,7 +36,7 @@ json::array strings_array(const std::vector<std::string>& all) {
   return out;
 }
 
-void print_json(const std::vector<client::Discovered>& all) {
+void print_resources_json(const std::vector<client::Discovered>& all) {
   json::array out;
   for (const client::Discovered& one : all) {
     const api::Resource& r = one.kind.resource;
@@ -51,7 +51,7 @@ void print_json(const std::vector<client::Discovered>& all) {
   fmt::print("{}\n", json::pretty(out));
 }
 
-void print_table(const std::vector<client::Discovered>& all, bool wide, bool header) {
+void print_resources_table(const std::vector<client::Discovered>& all, bool wide, bool header) {
   std::vector<std::vector<std::string>> rows;
   if (header) {
     rows.push_back({"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"});
@@ -69,7 +69,7 @@ void print_table(const std::vector<client::Discovered>& all, bool wide, bool hea
   fmt::print("{}", columns(rows));
 }
 
-Result<void> run_api_resources(Context& context, const Options& options) {
+Result<void> run_api_resources(Context& context, const ApiResourcesOptions& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   SKIFF_ASSIGN(std::vector<client::Discovered> all, server->resources());
   // Of several versions the server's preferred one comes first, and is enough.
@@ -82,11 +82,11 @@ Result<void> run_api_resources(Context& context, const Options& options) {
   });
   const std::string& output = context.globals.output;
   if (output == "json") {
-    print_json(all);
+    print_resources_json(all);
   } else if (output == "name") {
     for (const client::Discovered& one : all) fmt::print("{}\n", one.kind.resource.key());
   } else {
-    print_table(all, output == "wide", !options.no_headers);
+    print_resources_table(all, output == "wide", !options.no_headers);
   }
   return {};
 }
@@ -94,7 +94,7 @@ Result<void> run_api_resources(Context& context, const Options& options) {
 }  // namespace
 
 void add_api_resources(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ApiResourcesOptions>();
   CLI::App* verb = app.add_subcommand("api-resources", "List the kinds that the server has");
   verb->add_option("-o,--output", context.globals.output, "wide, name or json")
       ->check(CLI::IsMember({"wide", "name", "json"}));

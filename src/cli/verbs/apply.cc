@@ -12,7 +12,7 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct ApplyOptions {
   std::vector<std::string> files = {};
   bool create_namespace = false;
   bool server_side = false;
@@ -51,7 +51,7 @@ struct Applied {
 
 Result<Applied> apply_on_server(Connection& server, const json::value& object,
                                 const api::Kind& kind, const std::string& ns,
-                                const Options& options) {
+                                const ApplyOptions& options) {
   if (api::name(object).empty()) {
     return fail(Code::kBadRequest, "server-side apply needs metadata.name");
   }
@@ -97,7 +97,7 @@ Result<Applied> apply_one(Connection& server, const json::value& object, const a
 }
 
 // Every object is tried: one bad one does not keep the others from the server.
-int run_apply(Context& context, const Options& options) {
+int run_apply(Context& context, const ApplyOptions& options) {
   auto server = context.connect();
   if (!server) return report(server.error());
   int exit_code = 0;
@@ -139,7 +139,7 @@ int run_apply(Context& context, const Options& options) {
 }  // namespace
 
 void add_apply(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ApplyOptions>();
   CLI::App* verb = app.add_subcommand("apply", "Create or change objects from YAML or JSON files");
   verb->add_option("-f,--filename", options->files, "File, folder or - for standard input")
       ->required();

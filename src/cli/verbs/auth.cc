@@ -11,7 +11,7 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct AuthOptions {
   std::string verb = {};
   std::string target = {};
   std::string subresource = {};
@@ -45,7 +45,7 @@ Result<void> list_rules(Context& context, Connection& server) {
 }
 
 // The exit code: 0 yes, 1 no.
-Result<int> can_i(Context& context, const Options& options) {
+Result<int> can_i(Context& context, const AuthOptions& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   if (options.list) {
     SKIFF_TRY(list_rules(context, *server));
@@ -88,7 +88,7 @@ Result<void> whoami(Context& context) {
 void add_auth(CLI::App& app, Context& context, int& exit_code) {
   CLI::App* auth = app.add_subcommand("auth", "What may I do, and who am I");
   auth->require_subcommand(1);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AuthOptions>();
   CLI::App* can = auth->add_subcommand("can-i", "Ask whether a request would be allowed");
   can->add_option("verb", options->verb,
                   "get, list, watch, create, update, patch, delete, ... or *");

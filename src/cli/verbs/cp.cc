@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CopyOptions {
   std::string from = {}, to = {}, container = {};
 };
 
@@ -128,7 +128,7 @@ Result<void> finish(pid_t pid, const Result<int>& there) {
   return {};
 }
 
-Talk talk(const Place& place, const Options& options, std::vector<std::string> command) {
+Talk talk(const Place& place, const CopyOptions& options, std::vector<std::string> command) {
   return {.ns = place.ns,
           .pod = place.pod,
           .container = options.container,
@@ -137,7 +137,7 @@ Talk talk(const Place& place, const Options& options, std::vector<std::string> c
 }
 
 Result<void> copy_in(Connection& server, const std::string& from, Place to,
-                     const Options& options) {
+                     const CopyOptions& options) {
   std::error_code error;
   if (!fs::exists(from, error)) return fail(Code::kNotFound, fmt::format("there is no {}", from));
   SKIFF_ASSIGN(const Split here, split_path(fs::absolute(from).lexically_normal().string()));
@@ -158,7 +158,7 @@ Result<void> copy_in(Connection& server, const std::string& from, Place to,
 }
 
 Result<void> copy_out(Connection& server, const Place& from, std::string to,
-                      const Options& options) {
+                      const CopyOptions& options) {
   SKIFF_ASSIGN(const Split there, split_path(from.path));
   std::error_code error;
   if (fs::is_directory(to, error)) to = (fs::path(to) / there.name).string();
@@ -179,7 +179,7 @@ Result<void> copy_out(Connection& server, const Place& from, std::string to,
   return finish(tar, done);
 }
 
-Result<void> run(Context& context, const Options& options) {
+Result<void> run_copy(Context& context, const CopyOptions& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   const Place from = read_place(options.from, context.ns());
   const Place to = read_place(options.to, context.ns());
@@ -193,7 +193,7 @@ Result<void> run(Context& context, const Options& options) {
 }  // namespace
 
 void add_cp(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CopyOptions>();
   CLI::App* verb = app.add_subcommand("cp", "Copy files and folders into a pod or out of it");
   verb->add_option("from", options->from, "PATH or [NAMESPACE/]POD:PATH")->required();
   verb->add_option("to", options->to, "[NAMESPACE/]POD:PATH or PATH")->required();
@@ -205,7 +205,7 @@ Examples:
 Both sides need the program tar.
 )help");
   verb->callback([options, &context, &exit_code] {
-    if (auto done = run(context, *options); !done) exit_code = report(done.error());
+    if (auto done = run_copy(context, *options); !done) exit_code = report(done.error());
   });
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Options {
+struct DeleteOptions {
   Selection selection = {};
   bool no_wait = false;
   bool ignore_not_found = false;
@@ -30,7 +30,7 @@ void wait_until_gone(Connection& server, const Selected& victim) {
   }
 }
 
-Result<void> run_delete(Context& context, const Options& options) {
+Result<void> run_delete(Context& context, const DeleteOptions& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   SKIFF_ASSIGN(const std::vector<Selected> all, select(context, *server, options.selection));
   if (all.empty()) fmt::print(stderr, "nothing to delete\n");
@@ -55,7 +55,7 @@ Result<void> run_delete(Context& context, const Options& options) {
 }  // namespace
 
 void add_delete(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DeleteOptions>();
   CLI::App* verb = app.add_subcommand("delete", "Delete objects");
   add_selection(*verb, context, options->selection, "KIND NAME... or KIND/NAME...");
   add_output(*verb, context, "name or json: what was deleted");

@@ -146,7 +146,7 @@ Finding check_program(const char* name, const char* use, const char* remedy) {
   return {Health::kLimited, name, fmt::format("not on PATH: {}", use), remedy};
 }
 
-int print_json(const std::vector<Finding>& findings) {
+int print_findings_json(const std::vector<Finding>& findings) {
   json::array out;
   bool bad = false;
   for (const Finding& finding : findings) {
@@ -177,7 +177,7 @@ int run_doctor(Context& context) {
                     "apt-get install nftables"),
       check_program("kubectl", "skiff has its own get, apply, logs; kubectl is optional",
                     "install kubectl of any version from 1.25 on")};
-  if (context.globals.output == "json") return print_json(findings);
+  if (context.globals.output == "json") return print_findings_json(findings);
   int bad = 0;
   for (const Finding& finding : findings) {
     const bool colour = context.globals.colour;

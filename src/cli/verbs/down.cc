@@ -18,12 +18,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Options {
+struct DownOptions {
   bool keep_pods = false;
   bool purge = false;
 };
 
-void say(const Context& context, std::string_view status, const std::string& sentence) {
+void say_status(const Context& context, std::string_view status, const std::string& sentence) {
   if (context.globals.output == "json") {
     fmt::print("{}\n", json::pretty(json::object{{"status", status}}));
   } else {
@@ -60,7 +60,8 @@ std::chrono::seconds longest_grace(Connection& server) {
   return std::chrono::seconds(seconds);
 }
 
-Result<void> stop_running(Context& context, const Hooks& hooks, const Options& options, int pid) {
+Result<void> stop_running(Context& context, const Hooks& hooks, const DownOptions& options,
+                          int pid) {
   const std::string& data = context.globals.data;
   std::chrono::seconds grace = 30s;
   if (const auto server = context.connect()) grace = longest_grace(**server);
@@ -72,8 +73,8 @@ Result<void> stop_running(Context& context, const Hooks& hooks, const Options& o
                 fmt::format("Skiff (pid {}) does not stop; look at {}/skiff.log", pid, data));
   }
   if (!asked && !options.keep_pods) SKIFF_TRY(hooks.clean_up(data));
-  say(context, "stopped",
-      fmt::format("Skiff stopped{}", options.keep_pods ? "; its pods go on" : ""));
+  say_status(context, "stopped",
+             fmt::format("Skiff stopped{}", options.keep_pods ? "; its pods go on" : ""));
   return {};
 }
 
@@ -94,13 +95,13 @@ Result<void> purge(const std::string& data, const Hooks& hooks) {
   return {};
 }
 
-Result<void> run_down(Context& context, const Hooks& hooks, const Options& options) {
+Result<void> run_down(Context& context, const Hooks& hooks, const DownOptions& options) {
   const std::string& data = context.globals.data;
   const int pid = running_pid(data);
   if (pid > 0) {
     SKIFF_TRY(stop_running(context, hooks, options, pid));
   } else {
-    say(context, "not running", fmt::format("Skiff is not running at {}", data));
+    say_status(context, "not running", fmt::format("Skiff is not running at {}", data));
     // It may have been killed: its pods are still there.
     if (!options.keep_pods && access((data + "/lock").c_str(), F_OK) == 0) {
       SKIFF_TRY(hooks.clean_up(data));
@@ -112,7 +113,7 @@ Result<void> run_down(Context& context, const Hooks& hooks, const Options& optio
 }  // namespace
 
 void add_down(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DownOptions>();
   CLI::App* verb = app.add_subcommand("down", "Stop Skiff and its pods");
   verb->add_flag("--keep-pods", options->keep_pods, "Leave pods running for the next up");
   verb->add_flag("--purge", options->purge, "Remove the data folder, too: nothing is left");

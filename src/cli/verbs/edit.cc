@@ -17,7 +17,7 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct EditOptions {
   Selection selection = {};
   std::string subresource = {};
 };
@@ -56,7 +56,7 @@ Result<std::string> open_editor(const std::string& path) {
 
 class Edit {
  public:
-  Edit(Context& context, Connection& server, const Selected& what, const Options& options)
+  Edit(Context& context, Connection& server, const Selected& what, const EditOptions& options)
       : context_(context), server_(server), what_(what), options_(options) {}
 
   Result<void> run() {
@@ -131,13 +131,13 @@ class Edit {
   Context& context_;
   Connection& server_;
   const Selected what_;
-  const Options& options_;
+  const EditOptions& options_;
   json::value shown_;
   std::string version_;
   json::object patch_;
 };
 
-Result<void> run_edit(Context& context, const Options& options) {
+Result<void> run_edit(Context& context, const EditOptions& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   SKIFF_ASSIGN(const std::vector<Selected> all, select(context, *server, options.selection));
   for (const Selected& one : all) SKIFF_TRY(Edit(context, *server, one, options).run());
@@ -147,7 +147,7 @@ Result<void> run_edit(Context& context, const Options& options) {
 }  // namespace
 
 void add_edit(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EditOptions>();
   CLI::App* verb = app.add_subcommand("edit", "Change an object in an editor");
   add_selection(*verb, context, options->selection, "KIND NAME... or KIND/NAME...");
   verb->add_option("--subresource", options->subresource, "status or scale");

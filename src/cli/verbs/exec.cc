@@ -11,13 +11,13 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct ExecOptions {
   Talk talk = {};
   bool in = false;
   bool tty = false;
 };
 
-Result<int> run(Context& context, Options options) {
+Result<int> run_talk(Context& context, ExecOptions options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   options.talk.ns = context.ns();
   if (options.talk.pod.starts_with("pod/")) options.talk.pod.erase(0, 4);
@@ -29,15 +29,15 @@ Result<int> run(Context& context, Options options) {
   return talk_to_program(*server, options.talk);
 }
 
-CLI::App* add(CLI::App& app, Context& context, int& exit_code, const char* name, const char* about,
-              const std::shared_ptr<Options>& options) {
+CLI::App* add_talk_verb(CLI::App& app, Context& context, int& exit_code, const char* name,
+                        const char* about, const std::shared_ptr<ExecOptions>& options) {
   CLI::App* verb = app.add_subcommand(name, about);
   verb->add_option("pod", options->talk.pod, "POD or pod/POD")->required();
   verb->add_option("-c,--container", options->talk.container, "Container (the pod's only one)");
   verb->add_flag("-i,--stdin", options->in, "Pass this command's input on");
   verb->add_flag("-t,--tty", options->tty, "The program gets a terminal");
   verb->callback([options, &context, &exit_code] {
-    const auto code = run(context, *options);
+    const auto code = run_talk(context, *options);
     exit_code = code ? *code : report(code.error());
   });
   return verb;
@@ -46,8 +46,9 @@ CLI::App* add(CLI::App& app, Context& context, int& exit_code, const char* name,
 }  // namespace
 
 void add_exec(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb = add(app, context, exit_code, "exec", "Run a program in a pod", options);
+  auto options = std::make_shared<ExecOptions>();
+  CLI::App* verb =
+      add_talk_verb(app, context, exit_code, "exec", "Run a program in a pod", options);
   verb->add_option("command", options->talk.command, "After --: the program and its arguments")
       ->required();
   verb->footer(R"help(
@@ -58,8 +59,9 @@ Examples:
 The exit code is the program's.
 )help");
 
-  auto attached = std::make_shared<Options>();
-  add(app, context, exit_code, "attach", "See and feed the program that a pod runs", attached)
+  auto attached = std::make_shared<ExecOptions>();
+  add_talk_verb(app, context, exit_code, "attach", "See and feed the program that a pod runs",
+                attached)
       ->footer(R"help(
 Examples:
   skiff attach trainer-0          its output from now on

@@ -13,14 +13,14 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string target = {};
   bool recursive = false;
   std::string api_version = {};
 };
 
 // tfjobs.spec, or tfjobs.kubeflow.org.spec: the longest start that names a kind is the kind.
-Result<api::Kind> split_target(Connection& server, const Options& options,
+Result<api::Kind> split_target(Connection& server, const ExplainOptions& options,
                                std::vector<std::string>& fields) {
   std::vector<std::string> parts;
   for (const std::string_view part : split(options.target, '.')) {
@@ -43,7 +43,7 @@ Result<api::Kind> split_target(Connection& server, const Options& options,
   return fail(Code::kBadRequest, "name a kind: skiff explain tfjobs.spec");
 }
 
-Result<void> run_explain(Context& context, const Options& options) {
+Result<void> run_explain(Context& context, const ExplainOptions& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   std::vector<std::string> fields;
   SKIFF_ASSIGN(const api::Kind kind, split_target(*server, options, fields));
@@ -72,7 +72,7 @@ Result<void> run_explain(Context& context, const Options& options) {
 }  // namespace
 
 void add_explain(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   CLI::App* verb = app.add_subcommand("explain", "Say which fields a kind has");
   verb->add_option("target", options->target, "KIND[.FIELD...]")->required();
   verb->add_flag("--recursive", options->recursive, "All fields of all fields, names only");

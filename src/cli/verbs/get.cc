@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-struct Options {
+struct GetOptions {
   std::vector<std::string> words = {};
   bool watch = false;
   bool kinds = false;
@@ -32,9 +32,9 @@ std::string query_of(const Globals& globals, const std::string& name) {
   return query;
 }
 
-Result<void> print_table(Context& context, Connection& server, const api::Kind& kind,
-                         const std::string& ns, const std::string& name, const Options& options,
-                         bool several) {
+Result<void> print_objects_table(Context& context, Connection& server, const api::Kind& kind,
+                                 const std::string& ns, const std::string& name,
+                                 const GetOptions& options, bool several) {
   const bool wide = context.globals.output == "wide";
   const bool with_namespace = kind.resource.namespaced && context.globals.all_namespaces;
   const std::string query = query_of(context.globals, name);
@@ -98,7 +98,7 @@ Result<void> print_kinds(Connection& server) {
   return {};
 }
 
-Result<void> run_get(Context& context, const Options& options) {
+Result<void> run_get(Context& context, const GetOptions& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   if (options.kinds) return print_kinds(*server);
   SKIFF_ASSIGN(const std::vector<Target> targets, parse_targets(options.words));
@@ -109,7 +109,8 @@ Result<void> run_get(Context& context, const Options& options) {
     const bool every = context.globals.all_namespaces || !kind.resource.namespaced;
     const std::string ns = every ? "" : context.ns();
     if (format.table()) {
-      SKIFF_TRY(print_table(context, *server, kind, ns, target.name, options, targets.size() > 1));
+      SKIFF_TRY(print_objects_table(context, *server, kind, ns, target.name, options,
+                                    targets.size() > 1));
     } else {
       SKIFF_TRY(collect(context.globals, *server, kind, ns, target.name, objects));
     }
@@ -122,7 +123,7 @@ Result<void> run_get(Context& context, const Options& options) {
 }  // namespace
 
 void add_get(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GetOptions>();
   CLI::App* verb = app.add_subcommand("get", "List objects");
   verb->add_option("target", options->words, "KIND[,KIND...] [NAME...] or KIND/NAME...");
   verb->add_flag("-A,--all-namespaces", context.globals.all_namespaces, "All namespaces");

@@ -11,7 +11,7 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct ImageOptions {
   std::string pattern = {};
   bool host = false;
   std::string rootfs = {};
@@ -41,7 +41,7 @@ std::string object_name(std::string_view pattern) {
   return out.empty() ? "all" : out;
 }
 
-Result<json::value> mapping(const Options& options) {
+Result<json::value> mapping(const ImageOptions& options) {
   const int ways =
       (options.host ? 1 : 0) + (options.rootfs.empty() ? 0 : 1) + (options.venv.empty() ? 0 : 1);
   if (ways != 1) {
@@ -88,7 +88,7 @@ Result<json::value> mapping(const Options& options) {
       {"spec", std::move(spec)}};
 }
 
-Result<void> run_map(Context& context, const Options& options) {
+Result<void> run_map(Context& context, const ImageOptions& options) {
   SKIFF_ASSIGN(const json::value object, mapping(options));
   SKIFF_ASSIGN(Connection * server, context.connect());
   SKIFF_ASSIGN(const api::Kind kind, server->kind_of(object));
@@ -113,7 +113,7 @@ Result<void> run_map(Context& context, const Options& options) {
 }  // namespace
 
 void add_image(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImageOptions>();
   CLI::App* image =
       app.add_subcommand("image", "Images, and what their names mean on this machine");
   image->require_subcommand(1);

@@ -23,7 +23,7 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct ImagesOptions {
   std::vector<std::string> images = {};
   std::string file = {};
   std::string name = {};
@@ -82,7 +82,7 @@ class Bar {
   std::chrono::steady_clock::time_point last_ = {};
 };
 
-Result<void> run_pull(Context& context, const Options& options) {
+Result<void> run_pull(Context& context, const ImagesOptions& options) {
   SKIFF_ASSIGN(const auto images, open_images(context));
   const image::Keyring keys = docker_keys();
   for (const std::string& name : options.images) {
@@ -99,7 +99,7 @@ Result<void> run_pull(Context& context, const Options& options) {
   return {};
 }
 
-Result<void> run_load(Context& context, const Options& options) {
+Result<void> run_load(Context& context, const ImagesOptions& options) {
   SKIFF_ASSIGN(const auto images, open_images(context));
   const bool standard = options.file.empty() || options.file == "-";
   if (standard && isatty(STDIN_FILENO) != 0) {
@@ -119,7 +119,7 @@ Result<void> run_load(Context& context, const Options& options) {
   return {};
 }
 
-Result<void> run_save(Context& context, const Options& options) {
+Result<void> run_save(Context& context, const ImagesOptions& options) {
   SKIFF_ASSIGN(const auto images, open_images(context));
   std::vector<image::StoredImage> wanted;
   for (const std::string& name : options.images) {
@@ -148,7 +148,7 @@ Result<void> run_save(Context& context, const Options& options) {
   return {};
 }
 
-Result<void> run_remove(Context& context, const Options& options) {
+Result<void> run_remove(Context& context, const ImagesOptions& options) {
   SKIFF_ASSIGN(const auto images, open_images(context));
   for (const std::string& name : options.images) {
     SKIFF_ASSIGN(const image::Reference reference, image::parse_reference(name));
@@ -198,7 +198,7 @@ Result<void> run_list(Context& context) {
 }  // namespace
 
 void add_image_store(CLI::App& image, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImagesOptions>();
   const auto on = [&context, &exit_code, options](CLI::App* verb, auto run) {
     verb->callback([&context, &exit_code, options, run] {
       if (auto done = run(context, *options); !done) exit_code = report(done.error());
@@ -206,7 +206,7 @@ void add_image_store(CLI::App& image, Context& context, int& exit_code) {
   };
   CLI::App* list = image.add_subcommand("ls", "List images and mappings");
   list->add_option("-o,--output", context.globals.output, "json")->check(CLI::IsMember({"json"}));
-  on(list, [](Context& at, const Options&) { return run_list(at); });
+  on(list, [](Context& at, const ImagesOptions&) { return run_list(at); });
   CLI::App* pull = image.add_subcommand("pull", "Fetch images from their registries");
   pull->add_option("images", options->images, "busybox, ghcr.io/me/app:v1, ...")->required();
   on(pull, run_pull);

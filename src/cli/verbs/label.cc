@@ -24,7 +24,7 @@ struct Words {
 constexpr Words kLabel{"label", "labels", "labeled", "unlabeled", "not labeled"};
 constexpr Words kAnnotate{"annotate", "annotations", "annotated", "annotated", "not annotated"};
 
-struct Options {
+struct LabelOptions {
   Selection selection = {};  // its words hold the changes, too
   bool overwrite = false;
   bool list = false;
@@ -40,7 +40,8 @@ void print_list(const Selected& what, const json::value& object, const Words& wo
 }
 
 Result<void> change_one(Context& context, Connection& server, const Selected& what,
-                        const MetadataChange& change, const Options& options, const Words& words) {
+                        const MetadataChange& change, const LabelOptions& options,
+                        const Words& words) {
   for (int attempt = 1;; ++attempt) {
     SKIFF_ASSIGN(const json::value object,
                  server.client().get(what.kind.resource, what.ns, what.name));
@@ -72,7 +73,7 @@ Result<void> change_one(Context& context, Connection& server, const Selected& wh
   }
 }
 
-Result<void> run_change(Context& context, Options options, const Words& words) {
+Result<void> run_change(Context& context, LabelOptions options, const Words& words) {
   std::vector<std::string> changes;
   std::erase_if(options.selection.words, [&](const std::string& word) {
     if (is_change(word)) changes.push_back(word);
@@ -95,7 +96,7 @@ Result<void> run_change(Context& context, Options options, const Words& words) {
 
 void add_verb(CLI::App& app, Context& context, int& exit_code, const Words& words,
               const char* about, const char* footer) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LabelOptions>();
   CLI::App* verb = app.add_subcommand(words.verb, about);
   add_selection(*verb, context, options->selection,
                 "KIND NAME... or KIND/NAME..., then KEY=VALUE sets and KEY- removes");

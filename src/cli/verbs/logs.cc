@@ -14,11 +14,11 @@
 namespace skiff::cli {
 namespace {
 
-constexpr auto kPoll = std::chrono::milliseconds(100);
+constexpr auto kLogsPoll = std::chrono::milliseconds(100);
 constexpr int kTriesBeforeHint = 30;
 constexpr int kTriesForPods = 100;
 
-struct Options {
+struct LogsOptions {
   std::string target = {};
   FollowOptions follow = {.follow = false};
   bool all = false;
@@ -34,7 +34,7 @@ Object main_pod(const std::vector<Object>& pods) {
 }
 
 Result<std::vector<Object>> pods_of(Connection& server, const std::string& ns,
-                                    const Options& options) {
+                                    const LogsOptions& options) {
   const std::size_t slash = options.target.find('/');
   const bool bare = slash == std::string::npos;
   const std::string word = bare ? "pods" : options.target.substr(0, slash);
@@ -64,7 +64,7 @@ bool starting(Connection& server, const json::value& pod) {
          json::get_string(*now, {"status", "phase"}, "Pending") == "Pending";
 }
 
-Result<void> print_pod(Connection& server, const json::value& pod, const Options& options) {
+Result<void> print_pod(Connection& server, const json::value& pod, const LogsOptions& options) {
   const std::string target =
       log_target(api::ns(pod), api::name(pod), options.follow, options.previous);
   bool said = false;
@@ -83,16 +83,16 @@ Result<void> print_pod(Connection& server, const json::value& pod, const Options
       fmt::print(stderr, "{} has not started yet; to know why: skiff why {}\n", api::name(pod),
                  options.target);
     }
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kLogsPoll);
   }
 }
 
-Result<void> run_logs(Context& context, Options options) {
+Result<void> run_logs(Context& context, LogsOptions options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   SKIFF_ASSIGN(std::vector<Object> pods, pods_of(*server, context.ns(), options));
   // A job that was made a moment ago gets its pods in the next.
   for (int tries = 0; pods.empty() && options.follow.follow && tries < kTriesForPods; ++tries) {
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kLogsPoll);
     SKIFF_ASSIGN(pods, pods_of(*server, context.ns(), options));
   }
   if (pods.empty()) {
@@ -112,7 +112,7 @@ Result<void> run_logs(Context& context, Options options) {
 }  // namespace
 
 void add_logs(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LogsOptions>();
   CLI::App* verb = app.add_subcommand("logs", "Print what a pod or a job's replicas print");
   verb->add_option("target", options->target, "POD or KIND/NAME")->required();
   verb->add_flag("-f,--follow", options->follow.follow, "Go on as it comes");

@@ -15,7 +15,7 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct PatchOptions {
   Selection selection = {};
   std::string type = {};  // empty: strategic, and merge for kinds that have no strategic patch
   std::string patch = {};
@@ -27,7 +27,7 @@ struct Options {
 };
 
 // JSON or YAML, as kubectl takes it.
-Result<json::value> read_patch(const Options& options) {
+Result<json::value> read_patch(const PatchOptions& options) {
   if (options.patch.empty() == options.file.empty()) {
     return fail(Code::kBadRequest, "give the patch with -p or with --patch-file");
   }
@@ -47,8 +47,9 @@ Result<json::value> read_patch(const Options& options) {
   return patch;
 }
 
-Result<json::value> send_patch(Connection& server, const Selected& what, const Options& options,
-                               const json::value& patch, const std::string& type) {
+Result<json::value> send_patch(Connection& server, const Selected& what,
+                               const PatchOptions& options, const json::value& patch,
+                               const std::string& type) {
   std::string target =
       client::object_target(what.kind.resource, what.ns, what.name, options.subresource);
   target += "?fieldManager=skiff";
@@ -65,7 +66,7 @@ Result<json::value> send_patch(Connection& server, const Selected& what, const O
   return json::parse(answer.body);
 }
 
-Result<void> run_patch(Context& context, const Options& options) {
+Result<void> run_patch(Context& context, const PatchOptions& options) {
   SKIFF_ASSIGN(const json::value patch, read_patch(options));
   SKIFF_ASSIGN(Connection * server, context.connect());
   SKIFF_ASSIGN(const std::vector<Selected> all, select(context, *server, options.selection));
@@ -90,7 +91,7 @@ Result<void> run_patch(Context& context, const Options& options) {
 }  // namespace
 
 void add_patch(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PatchOptions>();
   CLI::App* verb = app.add_subcommand("patch", "Change fields of objects");
   add_selection(*verb, context, options->selection, "KIND NAME... or KIND/NAME...");
   verb->add_option("-p,--patch", options->patch, "The patch, JSON or YAML");

@@ -14,7 +14,7 @@
 namespace skiff::cli {
 namespace {
 
-struct Options {
+struct PortForwardOptions {
   std::string target = {};
   std::vector<std::string> ports = {};
 };
@@ -33,7 +33,7 @@ Result<int> read_port(std::string_view text, int least) {
 }
 
 // REMOTE, LOCAL:REMOTE or :REMOTE (any free port here).
-Result<Pair> read_pair(std::string_view text) {
+Result<Pair> read_port_pair(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == text.npos) {
     SKIFF_ASSIGN(const int both, read_port(text, 1));
@@ -95,7 +95,7 @@ Result<Chosen> choose_pod(Context& context, Connection& server, const std::strin
   return fail(Code::kNotFound, fmt::format("no pod of {} runs", target));
 }
 
-Result<void> run(Context& context, const Options& options) {
+Result<void> run_port_forward(Context& context, const PortForwardOptions& options) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   SKIFF_ASSIGN(const Chosen chosen, choose_pod(context, *server, options.target));
   SKIFF_ASSIGN(const api::Kind pods, server->kind("pods"));
@@ -107,7 +107,7 @@ Result<void> run(Context& context, const Options& options) {
                             json::get_string(pod, {"status", "phase"}), chosen.pod));
   }
   for (const std::string& text : options.ports) {
-    SKIFF_ASSIGN(Pair pair, read_pair(text));
+    SKIFF_ASSIGN(Pair pair, read_port_pair(text));
     if (chosen.service) pair.remote = target_port(*chosen.service, pair.remote);
     SKIFF_ASSIGN(const int port,
                  forward_port(*server, context.ns(), chosen.pod, pair.local, pair.remote));
@@ -120,7 +120,7 @@ Result<void> run(Context& context, const Options& options) {
 }  // namespace
 
 void add_port_forward(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PortForwardOptions>();
   CLI::App* verb = app.add_subcommand("port-forward", "Reach a port of a pod from here");
   verb->add_option("target", options->target, "POD, service/NAME, deployment/NAME, ...")
       ->required();
@@ -133,7 +133,7 @@ Examples:
 It goes on until ^C.
 )help");
   verb->callback([options, &context, &exit_code] {
-    if (auto done = run(context, *options); !done) exit_code = report(done.error());
+    if (auto done = run_port_forward(context, *options); !done) exit_code = report(done.error());
   });
 }
 

@@ -19,11 +19,10 @@ namespace skiff::cli {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPause = 200ms;
+constexpr std::chrono::milliseconds kRolloutPause = 200ms;
 
-struct Options {
+struct RolloutOptions {
   Selection selection = {};
   std::int64_t revision = 0;
   std::string timeout = "0s";
@@ -34,7 +33,7 @@ std::string stamp() {
   return rfc3339(std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()));
 }
 
-Result<json::value> read(Connection& server, const Selected& what) {
+Result<json::value> read_selected(Connection& server, const Selected& what) {
   return server.client().get(what.kind.resource, what.ns, what.name);
 }
 
@@ -45,12 +44,12 @@ Error about(const Selected& what, Error error) {
 }
 
 Result<void> show_status(Context&, Connection& server, const Selected& what,
-                         const Options& options) {
+                         const RolloutOptions& options) {
   SKIFF_ASSIGN(const Duration time, parse_timeout(options.timeout));
-  const auto end = Clock::now() + time;
+  const auto end = std::chrono::steady_clock::now() + time;
   std::string shown;
   while (true) {
-    auto object = read(server, what);
+    auto object = read_selected(server, what);
     // A server that restarts comes back.
     const bool away = !object && object.error().code == Code::kServiceUnavailable;
     if (!object && !away) return std::unexpected(std::move(object).error());
@@ -61,10 +60,10 @@ Result<void> show_status(Context&, Connection& server, const Selected& what,
       shown = status.text;
       if (status.done || !options.watch) return {};
     }
-    if (time > Duration(0) && Clock::now() >= end) {
+    if (time > Duration(0) && std::chrono::steady_clock::now() >= end) {
       return fail(Code::kTimeout, "timed out waiting for the condition");
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kRolloutPause);
   }
 }
 
@@ -75,8 +74,8 @@ Result<std::vector<Revision>> read_history(Connection& server, const Selected& w
 }
 
 Result<void> show_history(Context&, Connection& server, const Selected& what,
-                          const Options& options) {
-  SKIFF_ASSIGN(const json::value object, read(server, what));
+                          const RolloutOptions& options) {
+  SKIFF_ASSIGN(const json::value object, read_selected(server, what));
   if (!rolls_out(object)) {
     return fail(Code::kBadRequest, fmt::format("no history viewer has been implemented for \"{}\"",
                                                api::kind(object)));
@@ -93,8 +92,8 @@ Result<void> show_history(Context&, Connection& server, const Selected& what,
 }
 
 Result<void> undo(Context& context, Connection& server, const Selected& what,
-                  const Options& options) {
-  SKIFF_ASSIGN(const json::value object, read(server, what));
+                  const RolloutOptions& options) {
+  SKIFF_ASSIGN(const json::value object, read_selected(server, what));
   if (!rolls_out(object)) {
     return fail(Code::kBadRequest,
                 fmt::format("no rollbacker has been implemented for \"{}\"", api::kind(object)));
@@ -126,7 +125,7 @@ using MakePatch = std::function<Result<json::object>(const json::value& object)>
 
 Result<void> change(Context& context, Connection& server, const Selected& what,
                     const MakePatch& make, std::string_view word) {
-  SKIFF_ASSIGN(const json::value object, read(server, what));
+  SKIFF_ASSIGN(const json::value object, read_selected(server, what));
   auto patch = make(object);
   if (!patch) return std::unexpected(about(what, std::move(patch).error()));
   SKIFF_ASSIGN(const json::value done, server.client().write({.verb = client::Verb::kMergePatch,
@@ -137,16 +136,17 @@ Result<void> change(Context& context, Connection& server, const Selected& what,
   return print_done(context, server, what, done, word);
 }
 
-using Act = std::function<Result<void>(Context&, Connection&, const Selected&, const Options&)>;
+using Act =
+    std::function<Result<void>(Context&, Connection&, const Selected&, const RolloutOptions&)>;
 
 Act changing(std::function<Result<json::object>(const json::value&)> make, std::string word) {
-  return [make = std::move(make), word = std::move(word)](Context& context, Connection& server,
-                                                          const Selected& what, const Options&) {
+  return [make = std::move(make), word = std::move(word)](
+             Context& context, Connection& server, const Selected& what, const RolloutOptions&) {
     return change(context, server, what, make, word);
   };
 }
 
-Result<void> run_for_all(Context& context, const Options& options, const Act& act) {
+Result<void> run_for_all(Context& context, const RolloutOptions& options, const Act& act) {
   if (options.revision < 0) {
     return fail(Code::kBadRequest,
                 fmt::format("revision must be a positive integer: {}", options.revision));
@@ -159,10 +159,12 @@ Result<void> run_for_all(Context& context, const Options& options, const Act& ac
 }
 
 // Adds `rollout WORD` and gives its options for what only it takes.
-std::pair<CLI::App*, std::shared_ptr<Options>> add(CLI::App& rollout, Context& context,
-                                                   int& exit_code, const char* word,
-                                                   const char* help, Act act) {
-  auto options = std::make_shared<Options>();
+std::pair<CLI::App*, std::shared_ptr<RolloutOptions>> add_rollout_verb(CLI::App& rollout,
+                                                                       Context& context,
+                                                                       int& exit_code,
+                                                                       const char* word,
+                                                                       const char* help, Act act) {
+  auto options = std::make_shared<RolloutOptions>();
   CLI::App* verb = rollout.add_subcommand(word, help);
   add_selection(*verb, context, options->selection, "KIND NAME... or KIND/NAME...");
   verb->callback([options, &context, &exit_code, act = std::move(act)] {
@@ -185,19 +187,19 @@ Examples:
   skiff rollout restart deployment web
   skiff rollout pause deployment/web
 )help");
-  auto [status, status_options] =
-      add(*rollout, context, exit_code, "status", "Follow a rollout until it is done", show_status);
+  auto [status, status_options] = add_rollout_verb(
+      *rollout, context, exit_code, "status", "Follow a rollout until it is done", show_status);
   status->add_option("--timeout", status_options->timeout, "30s, 5m; 0s waits for ever")
       ->capture_default_str();
   status->add_option("--revision", status_options->revision, "Fail where another one runs");
   status->add_flag("-w,--watch,!--no-watch", status_options->watch, "Until it is done (default)");
 
   auto [history, history_options] =
-      add(*rollout, context, exit_code, "history", "List the revisions", show_history);
+      add_rollout_verb(*rollout, context, exit_code, "history", "List the revisions", show_history);
   history->add_option("--revision", history_options->revision, "Show the template of this one");
 
-  auto [back, back_options] =
-      add(*rollout, context, exit_code, "undo", "Take back to an earlier revision", undo);
+  auto [back, back_options] = add_rollout_verb(*rollout, context, exit_code, "undo",
+                                               "Take back to an earlier revision", undo);
   back->add_option("--to-revision", back_options->revision, "0: the one before");
   add_output(*back, context, "json, yaml or name: what the server holds then");
 
@@ -208,7 +210,7 @@ Examples:
        {std::tuple{"restart", "Replace all pods, by and by", changing(restart, "restarted")},
         std::tuple{"pause", "Roll nothing out until resumed", changing(pause, "paused")},
         std::tuple{"resume", "Roll out again", changing(resume, "resumed")}}) {
-    add_output(*add(*rollout, context, exit_code, word, help, act).first, context,
+    add_output(*add_rollout_verb(*rollout, context, exit_code, word, help, act).first, context,
                "json, yaml or name: what the server holds then");
   }
 }

@@ -19,9 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kRunPods{.version = "v1", .plural = "pods", .kind = "Pod"};
 
-struct Options {
+struct RunOptions {
   std::string name = {};
   std::string image = "skiff.dev/host";
   std::vector<std::string> command = {};
@@ -30,7 +30,7 @@ struct Options {
   bool in = false, tty = false, remove = false, detach = false;
 };
 
-Result<std::pair<std::string, std::string>> read_pair(const std::string& text) {
+Result<std::pair<std::string, std::string>> read_assignment(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos) {
     return fail(Code::kBadRequest, fmt::format("\"{}\": write NAME=VALUE", text));
@@ -38,19 +38,19 @@ Result<std::pair<std::string, std::string>> read_pair(const std::string& text) {
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-Result<json::value> manifest(const Options& options) {
+Result<json::value> manifest(const RunOptions& options) {
   json::object container = {{"name", options.name}, {"image", options.image}};
   json::array words, env;
   for (const std::string& word : options.command) words.emplace_back(word);
   if (!words.empty()) container["command"] = std::move(words);
   for (const std::string& text : options.env) {
-    SKIFF_ASSIGN(const auto pair, read_pair(text));
+    SKIFF_ASSIGN(const auto pair, read_assignment(text));
     env.push_back(json::object{{"name", pair.first}, {"value", pair.second}});
   }
   if (!env.empty()) container["env"] = std::move(env);
   json::object limits;
   for (const std::string& text : options.limits) {
-    SKIFF_ASSIGN(const auto pair, read_pair(text));
+    SKIFF_ASSIGN(const auto pair, read_assignment(text));
     limits[pair.first] = pair.second;
   }
   if (!limits.empty()) container["resources"] = json::object{{"limits", std::move(limits)}};
@@ -78,7 +78,7 @@ sigset_t block_interrupts() {
 }
 
 // Until it is destroyed: the first of the signals calls `end`, and ends this command.
-std::jthread on_interrupt(const sigset_t& signals, std::function<void()> end) {
+std::jthread end_on_interrupt(const sigset_t& signals, std::function<void()> end) {
   return std::jthread([signals, end = std::move(end)](const std::stop_token& stop) {
     constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 100'000'000};
     while (!stop.stop_requested()) {
@@ -91,7 +91,7 @@ std::jthread on_interrupt(const sigset_t& signals, std::function<void()> end) {
   });
 }
 
-const json::value* state_of(const json::value& pod, std::string_view state) {
+const json::value* state_of_container(const json::value& pod, std::string_view state) {
   const json::array& statuses = json::get_array(pod, {"status", "containerStatuses"});
   return statuses.empty() ? nullptr : json::find(statuses.front(), {"state", state});
 }
@@ -104,26 +104,21 @@ std::string waiting_reason(const json::value& pod) {
       return std::string(json::get_string(condition, {"message"}));
     }
   }
-  const json::value* waiting = state_of(pod, "waiting");
+  const json::value* waiting = state_of_container(pod, "waiting");
   if (waiting == nullptr) return "";
   const std::string_view message = json::get_string(*waiting, {"message"});
   return message.empty() ? ""
                          : fmt::format("{}: {}", json::get_string(*waiting, {"reason"}), message);
 }
 
-bool ended(const json::value& pod) {
-  const std::string_view phase = json::get_string(pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed";
-}
-
 // Asks for the pod until `enough`; says once why it waits.
-Result<json::value> wait_until(Connection& server, const Options& options, const std::string& ns,
+Result<json::value> wait_until(Connection& server, const RunOptions& options, const std::string& ns,
                                bool (*enough)(const json::value& pod)) {
   const auto begin = std::chrono::steady_clock::now();
   std::string told;
   while (true) {
-    SKIFF_ASSIGN(json::value pod, server.client().get(kPods, ns, options.name));
-    if (enough(pod) || ended(pod)) return pod;
+    SKIFF_ASSIGN(json::value pod, server.client().get(kRunPods, ns, options.name));
+    if (enough(pod) || pod_ended(pod)) return pod;
     // What passes in a moment is not worth a word.
     const std::string why = waiting_reason(pod);
     if (!why.empty() && why != told && std::chrono::steady_clock::now() - begin > 1s) {
@@ -134,7 +129,7 @@ Result<json::value> wait_until(Connection& server, const Options& options, const
   }
 }
 
-Result<void> print_output(Connection& server, const Options& options, const std::string& ns) {
+Result<void> print_output(Connection& server, const RunOptions& options, const std::string& ns) {
   return server.download(
       {.target = log_target(ns, options.name, {.follow = true})},
       [](std::string_view piece) -> Result<void> {
@@ -144,36 +139,37 @@ Result<void> print_output(Connection& server, const Options& options, const std:
       std::nullopt);
 }
 
-Result<void> show(Connection& server, const Options& options, const std::string& ns) {
+Result<void> show_pod(Connection& server, const RunOptions& options, const std::string& ns) {
   SKIFF_ASSIGN(const json::value pod, wait_until(server, options, ns, [](const json::value& one) {
-                 return state_of(one, "running") != nullptr ||
-                        state_of(one, "terminated") != nullptr;
+                 return state_of_container(one, "running") != nullptr ||
+                        state_of_container(one, "terminated") != nullptr;
                }));
-  if (!options.in || state_of(pod, "running") == nullptr) return print_output(server, options, ns);
+  if (!options.in || state_of_container(pod, "running") == nullptr)
+    return print_output(server, options, ns);
   const auto talked = talk_to_program(
       server, {.ns = ns, .pod = options.name, .in_fd = STDIN_FILENO, .tty = options.tty});
   if (talked) return {};
   // It may have ended before anybody listened; its log has what it said.
-  SKIFF_ASSIGN(const json::value now, server.client().get(kPods, ns, options.name));
-  if (ended(now)) return print_output(server, options, ns);
+  SKIFF_ASSIGN(const json::value now, server.client().get(kRunPods, ns, options.name));
+  if (pod_ended(now)) return print_output(server, options, ns);
   return std::unexpected(talked.error());
 }
 
 Result<void> remove(Connection& server, const std::string& ns, const std::string& name) {
   SKIFF_TRY(server.client().write(
-      {.verb = client::Verb::kDelete, .resource = kPods, .ns = ns, .name = name}));
+      {.verb = client::Verb::kDelete, .resource = kRunPods, .ns = ns, .name = name}));
   return {};
 }
 
-Result<int> exit_code_of(const json::value& pod) {
-  if (const json::value* end = state_of(pod, "terminated")) {
+Result<int> pod_exit_code(const json::value& pod) {
+  if (const json::value* end = state_of_container(pod, "terminated")) {
     return static_cast<int>(json::get_int(*end, {"exitCode"}).value_or(1));
   }
   return fail(Code::kInternal, fmt::format("the pod ended without running: {}",
                                            json::get_string(pod, {"status", "message"})));
 }
 
-Result<int> run(Context& context, Options options) {
+Result<int> run_pod(Context& context, RunOptions options) {
   const sigset_t signals = block_interrupts();
   SKIFF_ASSIGN(Connection * server, context.connect());
   const std::string ns = context.ns();
@@ -184,26 +180,26 @@ Result<int> run(Context& context, Options options) {
   options.in = options.in || options.tty;
   SKIFF_ASSIGN(json::value pod, manifest(options));
   SKIFF_TRY(server->client().write(
-      {.verb = client::Verb::kCreate, .resource = kPods, .ns = ns, .body = std::move(pod)}));
+      {.verb = client::Verb::kCreate, .resource = kRunPods, .ns = ns, .body = std::move(pod)}));
   if (options.detach) {
     fmt::print("pod/{} created\n", options.name);
     return 0;
   }
   const std::jthread interrupted =
-      on_interrupt(signals, [&] { (void)remove(*server, ns, options.name); });
-  const auto shown = show(*server, options, ns);
+      end_on_interrupt(signals, [&] { (void)remove(*server, ns, options.name); });
+  const auto shown = show_pod(*server, options, ns);
   if (!shown) return std::unexpected(shown.error());
   SKIFF_ASSIGN(const json::value end, wait_until(*server, options, ns, [](const json::value& one) {
-                 return state_of(one, "terminated") != nullptr;
+                 return state_of_container(one, "terminated") != nullptr;
                }));
   if (options.remove) SKIFF_TRY(remove(*server, ns, options.name));
-  return exit_code_of(end);
+  return pod_exit_code(end);
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* verb = app.add_subcommand("run", "Run a pod in one line");
   verb->add_option("name", options->name, "Name of the pod")->required();
   verb->add_option("command", options->command, "After --: the program and its arguments");
@@ -224,7 +220,7 @@ Examples:
 The exit code is the program's. ^C ends the pod and removes it.
 )help");
   verb->callback([options, &context, &exit_code] {
-    const auto code = run(context, *options);
+    const auto code = run_pod(context, *options);
     exit_code = code ? *code : report(code.error());
   });
 }

@@ -18,7 +18,7 @@ struct Count {
 };
 
 // A pod's phase; a job's newest condition.
-std::string state_of(const json::value& object) {
+std::string state_word(const json::value& object) {
   if (const auto phase = json::get_string(object, {"status", "phase"}); !phase.empty()) {
     return std::string(phase);
   }
@@ -32,7 +32,7 @@ Result<std::vector<Count>> count(Connection& server) {
     SKIFF_ASSIGN(const api::Kind kind, server.kind(word));
     SKIFF_ASSIGN(const client::List list, server.client().list(kind.resource, "", {}));
     Count row{.kind = kind.resource.kind};
-    for (const Object& object : list.items) ++row.states[state_of(*object)];
+    for (const Object& object : list.items) ++row.states[state_word(*object)];
     row.total = static_cast<int>(list.items.size());
     out.push_back(std::move(row));
   }

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kClear = "\033[H\033[2J";
 
-struct Options {
+struct TopOptions {
   std::string name = {};
   TopForm form = {};
   bool watch = false;
@@ -25,7 +25,7 @@ struct Options {
 };
 
 // That a path is not there says nothing to a newcomer.
-Error explained(Error error, const Options& options) {
+Error explained(Error error, const TopOptions& options) {
   const auto says = [&](std::string_view words) { return error.message.contains(words); };
   const bool missing = error.code == Code::kNotFound;
   if (missing && (says("could not find the requested resource") || says("404 page not found"))) {
@@ -39,7 +39,7 @@ Error explained(Error error, const Options& options) {
 }
 
 Result<std::vector<Object>> read_usage(Context& context, Connection& server,
-                                       const api::Resource& what, const Options& options) {
+                                       const api::Resource& what, const TopOptions& options) {
   const bool every = context.globals.all_namespaces || !what.namespaced;
   const std::string ns = every ? "" : context.ns();
   if (!options.name.empty()) {
@@ -54,7 +54,7 @@ Result<std::vector<Object>> read_usage(Context& context, Connection& server,
   return std::move(list->items);
 }
 
-Result<std::string> pods_text(Context& context, Connection& server, const Options& options) {
+Result<std::string> pods_text(Context& context, Connection& server, const TopOptions& options) {
   SKIFF_ASSIGN(const std::vector<Object> pods,
                read_usage(context, server, api::pod_metrics_kind().resource, options));
   if (pods.empty()) {
@@ -66,7 +66,7 @@ Result<std::string> pods_text(Context& context, Connection& server, const Option
   return top_pods(pods, form);
 }
 
-Result<std::string> jobs_text(Context& context, Connection& server, const Options& options) {
+Result<std::string> jobs_text(Context& context, Connection& server, const TopOptions& options) {
   constexpr std::string_view kJob = "training.kubeflow.org/job-name";
   // tfjob/mnist or mnist.
   const std::string name = options.name.substr(options.name.find('/') + 1);
@@ -74,7 +74,7 @@ Result<std::string> jobs_text(Context& context, Connection& server, const Option
   const std::string given = selector;
   selector = fmt::format("{}{}{}{}", given, given.empty() ? "" : ",", kJob,
                          name.empty() ? "" : "=" + name);
-  Options all = options;
+  TopOptions all = options;
   all.name.clear();
   auto pods = read_usage(context, server, api::pod_metrics_kind().resource, all);
   selector = given;
@@ -88,7 +88,7 @@ Result<std::string> jobs_text(Context& context, Connection& server, const Option
   return top_replicas(*pods, form);
 }
 
-Result<std::string> nodes_text(Context& context, Connection& server, const Options& options) {
+Result<std::string> nodes_text(Context& context, Connection& server, const TopOptions& options) {
   SKIFF_ASSIGN(const std::vector<Object> metrics,
                read_usage(context, server, api::node_metrics_kind().resource, options));
   const api::Resource resource{
@@ -102,9 +102,9 @@ Result<std::string> nodes_text(Context& context, Connection& server, const Optio
   return top_nodes(metrics, nodes.items, options.form);
 }
 
-using Make = Result<std::string> (*)(Context&, Connection&, const Options&);
+using Make = Result<std::string> (*)(Context&, Connection&, const TopOptions&);
 
-Result<void> show(Context& context, const Options& options, Make make) {
+Result<void> show_top(Context& context, const TopOptions& options, Make make) {
   SKIFF_ASSIGN(Connection * server, context.connect());
   while (true) {
     SKIFF_ASSIGN(const std::string text, make(context, *server, options));
@@ -118,9 +118,9 @@ Result<void> show(Context& context, const Options& options, Make make) {
 
 enum class About { kPods, kJobs, kNodes };
 
-void add(CLI::App& top, Context& context, int& exit_code, const char* names, const char* help,
-         About about, Make make) {
-  auto options = std::make_shared<Options>();
+void add_top_verb(CLI::App& top, Context& context, int& exit_code, const char* names,
+                  const char* help, About about, Make make) {
+  auto options = std::make_shared<TopOptions>();
   CLI::App* verb = top.add_subcommand(names, help);
   verb->add_option("name", options->name, "Only this one");
   verb->add_option("-l,--selector", context.globals.selector, "Label selector: a=b,c!=d");
@@ -143,7 +143,7 @@ void add(CLI::App& top, Context& context, int& exit_code, const char* names, con
     verb->add_flag("--containers", options->form.containers, "Each container by itself");
   }
   verb->callback([options, &context, &exit_code, make] {
-    if (auto done = show(context, *options, make); !done) exit_code = report(done.error());
+    if (auto done = show_top(context, *options, make); !done) exit_code = report(done.error());
   });
 }
 
@@ -160,10 +160,10 @@ Examples:
   skiff top job mnist                            its replicas, with GPUs and network
   skiff top nodes
 )help");
-  add(*top, context, exit_code, "pods", "What pods use", About::kPods, pods_text);
-  add(*top, context, exit_code, "jobs", "What training jobs use, by replica", About::kJobs,
-      jobs_text);
-  add(*top, context, exit_code, "nodes", "What nodes use", About::kNodes, nodes_text);
+  add_top_verb(*top, context, exit_code, "pods", "What pods use", About::kPods, pods_text);
+  add_top_verb(*top, context, exit_code, "jobs", "What training jobs use, by replica", About::kJobs,
+               jobs_text);
+  add_top_verb(*top, context, exit_code, "nodes", "What nodes use", About::kNodes, nodes_text);
 }
 
 }  // namespace skiff::cli

@@ -33,9 +33,9 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr auto kLookEvery = 200ms;
-constexpr auto kSilence = 5s;  // of a server, before it is told
+constexpr auto kServerSilence = 5s;  // of a server, before it is told
 
-struct Options {
+struct TrainVerbOptions {
   TrainOptions train;
   bool copy = false;
   bool keep = false;
@@ -49,7 +49,7 @@ std::atomic<int> g_leave_with = -1;  // where only output is waited for: the cod
 
 // Whoever follows looks at the count. Before that a first one stops us where nothing is left
 // behind, and a second one, where the server does not answer, at once.
-void on_interrupt(int) {
+void on_train_interrupt(int) {
   const bool again = g_interrupts++ > 0;
   if (const int code = g_leave_with; code >= 0) _exit(code);
   if (again && !g_following) _exit(130);
@@ -57,7 +57,7 @@ void on_interrupt(int) {
 
 Time now() { return std::chrono::floor<Duration>(std::chrono::system_clock::now()); }
 
-std::string read_text(const fs::path& path) {
+std::string read_file_text(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
@@ -148,7 +148,7 @@ Result<json::value> create_job(Connection& server, const api::Kind& kind, json::
   }
 }
 
-std::string state_of(const json::value& job) {
+std::string train_state(const json::value& job) {
   const json::array& conditions = json::get_array(job, {"status", "conditions"});
   return conditions.empty() ? "" : std::string(json::get_string(conditions.back(), {"type"}));
 }
@@ -224,7 +224,7 @@ class Follow {
   void unanswered(const Error& error) {
     const auto at = std::chrono::steady_clock::now();
     if (!silent_since_) silent_since_ = at;
-    if (silence_told_ || at - *silent_since_ < kSilence) return;
+    if (silence_told_ || at - *silent_since_ < kServerSilence) return;
     silence_told_ = true;
     screen_.line(
         fmt::format("{}: cannot be asked about, trying on: {}", shown(), printable(error.message)));
@@ -233,7 +233,7 @@ class Follow {
   void show(const json::value& job) {
     silent_since_.reset();
     silence_told_ = false;
-    const std::string state = state_of(job);
+    const std::string state = train_state(job);
     if (state != state_) {
       screen_.line(paint(fmt::format("{}: {}", shown(), printable(state)), Colour::kBold, colour_));
       state_ = state;
@@ -321,7 +321,7 @@ class Follow {
 };
 
 // What the options leave open: where the script is, what it is for, where its results go.
-Result<void> complete(Context& context, Options& options) {
+Result<void> complete(Context& context, TrainVerbOptions& options) {
   TrainOptions& train = options.train;
   std::error_code error;
   const fs::path script = fs::canonical(train.script, error);
@@ -330,7 +330,7 @@ Result<void> complete(Context& context, Options& options) {
   }
   train.script = script;
   if (train.framework.empty()) {
-    const auto guess = guess_framework(read_text(script));
+    const auto guess = guess_framework(read_file_text(script));
     if (!guess) {
       return fail(Code::kBadRequest,
                   fmt::format("{} imports no framework that is known here; say which one it is "
@@ -362,7 +362,7 @@ Result<void> complete(Context& context, Options& options) {
 }
 
 // The job, which its copy of the code belongs to; where there is none, the copy is taken away.
-Result<json::value> make_job(Connection& server, const api::Kind& kind, Options& options,
+Result<json::value> make_job(Connection& server, const api::Kind& kind, TrainVerbOptions& options,
                              bool named) {
   TrainOptions& train = options.train;
   const auto make = [&]() -> Result<json::value> {
@@ -376,7 +376,7 @@ Result<json::value> make_job(Connection& server, const api::Kind& kind, Options&
   return job;
 }
 
-Result<int> run_train(Context& context, Options options) {
+Result<int> run_train(Context& context, TrainVerbOptions options) {
   TrainOptions& train = options.train;
   SKIFF_TRY(complete(context, options));
   const bool named = !train.name.empty();
@@ -389,7 +389,7 @@ Result<int> run_train(Context& context, Options options) {
   SKIFF_ASSIGN(const json::value shape, train_manifest(trial));
   SKIFF_ASSIGN(const api::Kind kind, server->kind_of(shape));
   if (train.image == kHostImage) SKIFF_TRY(map_host_image(*server));
-  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGINT, on_train_interrupt);
   const auto job = make_job(*server, kind, options, named);
   if (!job) {
     const int code = report(job.error());
@@ -401,7 +401,7 @@ Result<int> run_train(Context& context, Options options) {
   return Follow(context, *server, kind, *job, options.keep).run();
 }
 
-constexpr const char* kFooter = R"help(
+constexpr const char* kTrainFooter = R"help(
 Examples:
   skiff train train.py                          one worker; the framework from what it imports
   skiff train train.py --workers 4 -- --epochs 10
@@ -427,7 +427,7 @@ Ctrl-C asks whether to stop the job; --keep leaves it running. The exit code is 
 }  // namespace
 
 void add_train(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainVerbOptions>();
   TrainOptions& train = options->train;
   CLI::App* verb = app.add_subcommand("train", "Train a script on several workers, output here");
   verb->add_option("script", train.script, "Python script")->required();
@@ -454,7 +454,7 @@ void add_train(CLI::App& app, Context& context, int& exit_code) {
   verb->add_option("--workdir", train.working_dir, "Working directory; else this one");
   verb->add_flag("--keep", options->keep, "Ctrl-C leaves the job running");
   verb->add_flag("-d,--detach", options->detach, "Do not follow the output");
-  verb->footer(kFooter);
+  verb->footer(kTrainFooter);
   verb->callback([options, &context, &exit_code] {
     const auto done = run_train(context, *options);
     exit_code = done ? *done : report(done.error());

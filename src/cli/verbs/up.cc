@@ -21,7 +21,7 @@ namespace {
 // A started Skiff that is not ready by then has a problem worth showing.
 constexpr std::chrono::seconds kReady{60};
 
-struct Options {
+struct UpVerbOptions {
   UpOptions up;
   bool detach = false;
   std::string images = {};
@@ -78,7 +78,7 @@ void show_log_from(const std::string& path, off_t start) {
 }
 
 // Runs the platform in a session of its own, its output in skiff.log; returns when it is ready.
-int detach(const Options& options, const Hooks& hooks) {
+int detach(const UpVerbOptions& options, const Hooks& hooks) {
   const std::string log = options.up.data + "/skiff.log";
   std::error_code error;
   std::filesystem::create_directories(options.up.data, error);
@@ -130,7 +130,7 @@ int detach(const Options& options, const Hooks& hooks) {
 }  // namespace
 
 void add_up(CLI::App& app, Context& context, const Hooks& hooks, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<UpVerbOptions>();
   CLI::App* verb =
       app.add_subcommand("up", "Start Skiff: API server, scheduler, node, controllers");
   verb->add_flag("-d,--detach", options->detach, "Return when it is ready; it goes on behind");

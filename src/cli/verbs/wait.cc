@@ -16,13 +16,12 @@ namespace skiff::cli {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 // A watch that says nothing for so long is asked anew, in case the server is gone.
 constexpr std::chrono::milliseconds kOneWatch = 30s;
-constexpr std::chrono::milliseconds kPause = 100ms;
+constexpr std::chrono::milliseconds kWaitPause = 100ms;
 
-struct Options {
+struct WaitOptions {
   Selection selection = {};
   std::string wait_for = {};
   std::string timeout = "30s";
@@ -30,7 +29,7 @@ struct Options {
 
 class Waiter {
  public:
-  Waiter(Connection& server, const WaitFor& wait_for, Clock::time_point end)
+  Waiter(Connection& server, const WaitFor& wait_for, std::chrono::steady_clock::time_point end)
       : server_(server), wait_for_(wait_for), end_(end) {}
 
   // The object as it was when it was met (null: gone), or why it was not.
@@ -50,14 +49,14 @@ class Waiter {
                                                 what.kind.resource.plural, what.name));
       }
       if (away || missing || !follow(what, *now)) {
-        std::this_thread::sleep_for(std::min(kPause, left()));
+        std::this_thread::sleep_for(std::min(kWaitPause, left()));
       }
     }
   }
 
  private:
   std::chrono::milliseconds left() const {
-    return std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now());
+    return std::chrono::ceil<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now());
   }
 
   // Returns at the first event after which it may be met. False: the server would not say.
@@ -87,10 +86,10 @@ class Waiter {
 
   Connection& server_;
   const WaitFor& wait_for_;
-  const Clock::time_point end_;
+  const std::chrono::steady_clock::time_point end_;
 };
 
-int run_wait(Context& context, const Options& options) {
+int run_wait(Context& context, const WaitOptions& options) {
   const auto wait_for = WaitFor::parse(options.wait_for);
   if (!wait_for) return report(wait_for.error());
   const auto time = parse_timeout(options.timeout);
@@ -102,7 +101,7 @@ int run_wait(Context& context, const Options& options) {
   if (all->empty() && !wait_for->for_delete()) {
     return report({.message = "no matching resources found"});
   }
-  Waiter waiter(**server, *wait_for, Clock::now() + *time);
+  Waiter waiter(**server, *wait_for, std::chrono::steady_clock::now() + *time);
   int exit_code = 0;
   for (const Selected& one : *all) {
     const auto met = waiter.wait(one);
@@ -119,7 +118,7 @@ int run_wait(Context& context, const Options& options) {
 }  // namespace
 
 void add_wait(CLI::App& app, Context& context, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WaitOptions>();
   CLI::App* verb = app.add_subcommand("wait", "Wait until objects are as they should be");
   add_selection(*verb, context, options->selection, "KIND NAME... or KIND/NAME...");
   verb->add_option("--for", options->wait_for,
