@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kBoundByController = "pv.kubernetes.io/bound-by-controller";
 constexpr std::string_view kDefaultClass = "storageclass.kubernetes.io/is-default-class";
-constexpr std::string_view kProtection = "kubernetes.io/pvc-protection";
+constexpr std::string_view kClaimProtection = "kubernetes.io/pvc-protection";
 
 json::object claim_reference(const json::value& claim) {
   return {{"apiVersion", "v1"},
@@ -40,7 +40,7 @@ class Claims {
   void run() {
     for (const auto& [name, claim] : world_.claims) {
       if (api::deleting(*claim)) {
-        if (!in_use(world_, name)) drop_finalizer(claim_resource(), claim, kProtection, plan_);
+        if (!in_use(world_, name)) drop_finalizer(claim_resource(), claim, kClaimProtection, plan_);
       } else if (!api::annotation(*claim, api::kBindCompleted).empty()) {
         keep_bound(claim);
       } else if (const auto wish = json::get_string(*claim, {"spec", "volumeName"});

@@ -8,7 +8,7 @@
 namespace skiff::storage {
 namespace {
 
-constexpr std::string_view kProtection = "kubernetes.io/pv-protection";
+constexpr std::string_view kVolumeProtection = "kubernetes.io/pv-protection";
 
 std::string_view phase(const json::value& volume) {
   return json::get_string(volume, {"status", "phase"});
@@ -74,7 +74,7 @@ void plan_volumes(const World& world, control::GlobalPlan& plan) {
     const bool quiet = plan.batches.size() == before;
     // Not in the same breath as a change of phase, which it depends on.
     if (quiet && api::deleting(*volume) && phase(*volume) != "Bound") {
-      drop_finalizer(volume_resource(), volume, kProtection, plan);
+      drop_finalizer(volume_resource(), volume, kVolumeProtection, plan);
     }
   }
 }

@@ -28,7 +28,7 @@ std::string name_of(const json::value& part) {
   return std::string(json::get_string(part, {"name"}));
 }
 
-json::value* part_named(json::array& parts, std::string_view name) {
+json::value* gang_part_named(json::array& parts, std::string_view name) {
   const auto found = std::ranges::find(parts, name, name_of);
   return found == parts.end() ? nullptr : &*found;
 }
@@ -51,8 +51,8 @@ bool has_probes(const json::value& part) {
 // The remote shell waits until a node runs, so the launcher need not wait for that: it starts with
 // the nodes, and there is room for it where there is room for them.
 void start_with_nodes(json::array& parts) {
-  const json::value* node = part_named(parts, kNode);
-  json::value* launcher = part_named(parts, kLauncher);
+  const json::value* node = gang_part_named(parts, kNode);
+  json::value* launcher = gang_part_named(parts, kLauncher);
   if (node == nullptr || launcher == nullptr || has_probes(*node)) return;
   json::array kept;
   bool waits = false;
@@ -101,7 +101,7 @@ Order order_of(const json::object& spec, const json::array& parts) {
 // The part that the others are compared with: of an MPI's two the one that is made last. Empty
 // where none trains.
 std::string first_member(const json::value& runtime, json::array& parts, const Order& order) {
-  if (runs_mpi(runtime) && part_named(parts, kNode) != nullptr) {
+  if (runs_mpi(runtime) && gang_part_named(parts, kNode) != nullptr) {
     const Names& node = order.find(kNode)->second;
     const auto launcher = order.find(kLauncher);
     const bool apart =

@@ -26,7 +26,7 @@ std::string own_account(const json::value& job) {
   return fmt::format("{}-launcher", api::name(job));
 }
 
-const json::value* part_named(const json::value& jobset, std::string_view name) {
+const json::value* mpi_part_named(const json::value& jobset, std::string_view name) {
   for (const json::value& part : json::get_array(jobset, {"spec", "replicatedJobs"})) {
     if (json::get_string(part, {"name"}) == name) return &part;
   }
@@ -35,7 +35,7 @@ const json::value* part_named(const json::value& jobset, std::string_view name) 
 
 // Of the launcher's pods, in the JobSet as it was made.
 std::string account(const json::value& job, const json::value& jobset) {
-  const json::value* launcher = part_named(jobset, kLauncher);
+  const json::value* launcher = mpi_part_named(jobset, kLauncher);
   const std::string_view named = launcher == nullptr
                                      ? std::string_view()
                                      : json::get_string(*launcher, {"template", "spec", "template",
@@ -43,7 +43,7 @@ std::string account(const json::value& job, const json::value& jobset) {
   return named.empty() ? own_account(job) : std::string(named);
 }
 
-json::value variable(std::string_view name, std::string_view value) {
+json::value mpi_variable(std::string_view name, std::string_view value) {
   return json::object{{"name", json::string(name)}, {"value", json::string(value)}};
 }
 
@@ -66,9 +66,10 @@ void give_files(const json::value& job, json::object& pod, json::object& contain
 
 json::array launcher_variables(std::int64_t slots) {
   json::array out;
-  for (const auto& [name, value] : mpi::open_mpi_variables()) out.push_back(variable(name, value));
-  out.push_back(variable("OMPI_MCA_orte_set_default_slots", std::to_string(slots)));
-  out.push_back(variable("OMPI_MCA_plm_rsh_args", "-o ConnectionAttempts=10"));
+  for (const auto& [name, value] : mpi::open_mpi_variables())
+    out.push_back(mpi_variable(name, value));
+  out.push_back(mpi_variable("OMPI_MCA_orte_set_default_slots", std::to_string(slots)));
+  out.push_back(mpi_variable("OMPI_MCA_plm_rsh_args", "-o ConnectionAttempts=10"));
   return out;
 }
 

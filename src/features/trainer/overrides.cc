@@ -22,7 +22,8 @@ using schema::invalid;
 constexpr std::array<std::string_view, 9> kPodFields = {
     "serviceAccountName", "nodeSelector", "affinity",        "tolerations",     "volumes",
     "initContainers",     "containers",   "schedulingGates", "imagePullSecrets"};
-constexpr std::array<std::string_view, 3> kContainerFields = {"name", "env", "volumeMounts"};
+constexpr std::array<std::string_view, 3> kOverrideContainerFields = {"name", "env",
+                                                                      "volumeMounts"};
 constexpr std::array<std::string_view, 3> kTemplateFields = {"targetJobs", "metadata", "spec"};
 constexpr std::string_view kOldest = "podSpecOverrides";
 constexpr std::string_view kOlder = "podTemplateOverrides";
@@ -49,7 +50,7 @@ void check_pod(const json::object& pod, const std::string& path, std::vector<Cau
         out.push_back(schema::required(child(at, "name")));
       }
       if (entry.is_object()) {
-        check_fields(entry.get_object(), kContainerFields, at, "a container", out);
+        check_fields(entry.get_object(), kOverrideContainerFields, at, "a container", out);
       }
     }
   }

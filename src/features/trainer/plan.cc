@@ -26,7 +26,7 @@ constexpr std::string_view kPartLabel = "jobset.sigs.k8s.io/replicatedjob-name";
 constexpr std::string_view kIndexLabel = "batch.kubernetes.io/job-completion-index";
 constexpr std::size_t kReasonBytes = 950;
 // Of a deadline: a sum of more with a time would overflow.
-constexpr std::int64_t kMostSeconds = 1LL << 31;
+constexpr std::int64_t kMostWaitSeconds = 1LL << 31;
 
 std::string snapshot_name(const json::value& job) {
   return fmt::format("{}-runtime-snapshot", api::name(job));
@@ -314,7 +314,7 @@ class TrainJobPlan {
       }
     }
     if (!start) return;
-    const auto most = std::chrono::seconds(std::min(*deadline, kMostSeconds));
+    const auto most = std::chrono::seconds(std::min(*deadline, kMostWaitSeconds));
     const Duration left = *start + most - now_;
     if (left > Duration(0)) {
       plan_.requeue_after = left;

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 4> kMpiNames = {
     "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args", "OMPI_MCA_orte_keep_fqdn_hostnames",
     "OMPI_MCA_orte_set_default_slots"};
 
-json::value variable(std::string_view name, std::string value) {
+json::value policy_variable(std::string_view name, std::string value) {
   return json::object{{"name", json::string(name)}, {"value", json::string(value)}};
 }
 
@@ -118,23 +118,25 @@ json::array environment(const json::value& runtime, const json::value& trainjob,
   const std::string_view framework = framework_of(runtime);
   const std::string nodes = std::to_string(placement.nodes);
   if (framework == "torch") {
-    return {variable("PET_NNODES", nodes),
-            variable("PET_NPROC_PER_NODE", processes_of(runtime, trainjob, resources)),
-            index_variable("PET_NODE_RANK"), variable("PET_MASTER_ADDR", first_node(placement)),
-            variable("PET_MASTER_PORT", std::to_string(kPort))};
+    return {policy_variable("PET_NNODES", nodes),
+            policy_variable("PET_NPROC_PER_NODE", processes_of(runtime, trainjob, resources)),
+            index_variable("PET_NODE_RANK"),
+            policy_variable("PET_MASTER_ADDR", first_node(placement)),
+            policy_variable("PET_MASTER_PORT", std::to_string(kPort))};
   }
   if (framework == "jax") {
-    return {
-        variable("JAX_NUM_PROCESSES", nodes), index_variable("JAX_PROCESS_ID"),
-        variable("JAX_COORDINATOR_ADDRESS", fmt::format("{}:{}", first_node(placement), kPort))};
+    return {policy_variable("JAX_NUM_PROCESSES", nodes), index_variable("JAX_PROCESS_ID"),
+            policy_variable("JAX_COORDINATOR_ADDRESS",
+                            fmt::format("{}:{}", first_node(placement), kPort))};
   }
   if (framework == "xgboost") {
     // The bound keeps the product from overflowing.
     const std::int64_t each = std::clamp<std::int64_t>(gpus_of(resources), 1, 1LL << 31);
     const std::int64_t workers = std::min<std::int64_t>(placement.nodes, 1LL << 31) * each;
-    return {variable("DMLC_TRACKER_URI", first_node(placement)),
-            variable("DMLC_TRACKER_PORT", std::to_string(kPort)), index_variable("DMLC_TASK_ID"),
-            variable("DMLC_NUM_WORKER", std::to_string(workers))};
+    return {policy_variable("DMLC_TRACKER_URI", first_node(placement)),
+            policy_variable("DMLC_TRACKER_PORT", std::to_string(kPort)),
+            index_variable("DMLC_TASK_ID"),
+            policy_variable("DMLC_NUM_WORKER", std::to_string(workers))};
   }
   return {};
 }

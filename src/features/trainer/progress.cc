@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMetrics = 256;
 constexpr std::size_t kText = 64;
-constexpr std::int64_t kMostSeconds = (1LL << 31) - 1;
+constexpr std::int64_t kMostReportedSeconds = (1LL << 31) - 1;
 
 void add_metric(json::array& list, std::string_view name, std::string_view value) {
   if (name.empty() || name.size() > kText || value.empty() || value.size() > kText) return;
@@ -43,7 +43,7 @@ json::object trainer_status(const json::value& pod) {
   if (const auto end = parse_time(json::get_string(told, {"estimatedCompletionTime"}))) {
     const std::int64_t left =
         std::chrono::duration_cast<std::chrono::seconds>(*end - *updated).count();
-    out["estimatedRemainingSeconds"] = std::clamp<std::int64_t>(left, 0, kMostSeconds);
+    out["estimatedRemainingSeconds"] = std::clamp<std::int64_t>(left, 0, kMostReportedSeconds);
   }
   json::array metrics;
   for (const std::string_view field : {"step", "totalSteps", "epoch", "totalEpochs"}) {

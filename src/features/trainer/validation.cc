@@ -85,8 +85,8 @@ constexpr std::array<std::string_view, 7> kFixed = {"serviceAccountName",
                                                     "terminationGracePeriodSeconds"};
 constexpr std::array<std::string_view, 4> kMovable = {"nodeSelector", "affinity", "tolerations",
                                                       "schedulingGates"};
-constexpr std::array<std::string_view, 4> kContainerFields = {"name", "env", "volumeMounts",
-                                                              "securityContext"};
+constexpr std::array<std::string_view, 4> kPatchContainerFields = {"name", "env", "volumeMounts",
+                                                                   "securityContext"};
 
 // The member is absent or of its type; the schema lets anything through below a patch.
 bool is_typed(const json::value& owner, std::string_view key, bool list, const std::string& path,
@@ -140,7 +140,7 @@ void check_pod_patch(const json::value& pod, const std::string& path, api::Cause
       }
       if (!entries[i].is_object()) continue;
       for (const auto& [key, value] : entries[i].get_object()) {
-        if (std::ranges::count(kContainerFields, std::string_view(key)) > 0) continue;
+        if (std::ranges::count(kPatchContainerFields, std::string_view(key)) > 0) continue;
         out.push_back(forbidden(child(at, std::string_view(key)),
                                 "a runtime patch may not set this field of a container"));
       }

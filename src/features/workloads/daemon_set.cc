@@ -21,7 +21,7 @@ constexpr std::string_view kHash = "controller-revision-hash";
 constexpr std::string_view kGeneration = "pod-template-generation";
 constexpr std::string_view kGenerationOfSet = "deprecated.daemonset.template.generation";
 // One plan makes no more than this, so that a typing error does not become one huge write.
-constexpr std::size_t kBurst = 250;
+constexpr std::size_t kDaemonSetBurst = 250;
 // A pod that fails at once is not replaced more often than this.
 constexpr Duration kRetry = std::chrono::seconds(10);
 
@@ -256,7 +256,7 @@ class DaemonPlan {
     NewNames names(set_, taken_, now_);
     const std::string prefix = fmt::format("{}-", api::name(set_));
     for (const std::string& node : missing_) {
-      if (created_.size() == kBurst) break;
+      if (created_.size() == kDaemonSetBurst) break;
       const std::string name = names.next(prefix);
       json::value pod = pod_from(template_, name, set_);
       json::set(pod, {"metadata", "generateName"}, json::string(prefix));
@@ -281,7 +281,7 @@ class DaemonPlan {
     std::size_t deleted = 0;
     for (const auto& [node, pods] : by_node_) {
       for (const Object& pod : pods) {
-        if (!doomed_.contains(pod.get()) || deleted++ >= kBurst) continue;
+        if (!doomed_.contains(pod.get()) || deleted++ >= kDaemonSetBurst) continue;
         plan_.writes.push_back(removal(pod_resource(), *pod));
         plan_.notes.push_back({.reason = "SuccessfulDelete",
                                .message = fmt::format("Deleted pod: {}", api::name(*pod))});
@@ -341,7 +341,7 @@ class DaemonPlan {
   std::set<const json::value*> doomed_ = {};
 };
 
-std::vector<std::string> any(const json::value&) { return {"node"}; }
+std::vector<std::string> any_node(const json::value&) { return {"node"}; }
 
 }  // namespace
 
@@ -365,15 +365,17 @@ control::Plan plan_daemon_set(const control::Observed& observed, Time now) {
 }
 
 control::Controller daemon_set_controller() {
-  return {
-      .name = "daemonset-controller",
-      .root = daemon_set_resource(),
-      .owned = {pod_resource(), revision_resource()},
-      .seen = {{.resource = node_resource(), .wants = any, .has = any, .alike = alike_to_daemons},
-               orphans(pod_resource()),
-               orphans(revision_resource())},
-      .hears_refusals = true,
-      .plan = plan_daemon_set};
+  return {.name = "daemonset-controller",
+          .root = daemon_set_resource(),
+          .owned = {pod_resource(), revision_resource()},
+          .seen = {{.resource = node_resource(),
+                    .wants = any_node,
+                    .has = any_node,
+                    .alike = alike_to_daemons},
+                   orphans(pod_resource()),
+                   orphans(revision_resource())},
+          .hears_refusals = true,
+          .plan = plan_daemon_set};
 }
 
 }  // namespace skiff::workloads

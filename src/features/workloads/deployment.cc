@@ -151,7 +151,7 @@ void tell_progress(const Rollout& rollout, const json::object& before, json::obj
 }
 
 // What keeps a set from making its pods: the current one's words, else those of an old one.
-void tell_failure(const Rollout& rollout, json::object& status) {
+void tell_replica_failure(const Rollout& rollout, json::object& status) {
   std::vector<Set*> sets = rollout.old();
   if (rollout.current() != nullptr) sets.insert(sets.begin(), rollout.current());
   for (const Set* set : sets) {
@@ -171,7 +171,7 @@ control::Plan finish_rollout(Rollout& rollout, json::object status) {
   const json::object before = json::get_object(rollout.deployment(), {"status"});
   tell_counts(rollout, status);
   tell_progress(rollout, before, status);
-  tell_failure(rollout, status);
+  tell_replica_failure(rollout, status);
   const json::object* known = find_condition(status, "Progressing");
   const bool waits = rollout.has_deadline() && !complete(rollout, status) &&
                      text(known, "reason") != "ProgressDeadlineExceeded";

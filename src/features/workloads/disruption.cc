@@ -187,7 +187,7 @@ class BudgetPlan {
   std::string failure_ = {};
 };
 
-std::vector<std::string> any(const json::value&) { return {std::string(kAny)}; }
+std::vector<std::string> any_budget(const json::value&) { return {std::string(kAny)}; }
 
 }  // namespace
 
@@ -225,10 +225,12 @@ control::Controller budget_controller() {
   return {.name = "controllermanager",
           .root = budget_resource(),
           .seen = {{.resource = pod_resource(), .wants = selected, .has = has},
-                   {.resource = replica_set_resource(), .wants = any, .has = any},
-                   {.resource = deployment_resource(), .wants = any, .has = any},
-                   {.resource = stateful_set_resource(), .wants = any, .has = any},
-                   {.resource = replication_controller_resource(), .wants = any, .has = any}},
+                   {.resource = replica_set_resource(), .wants = any_budget, .has = any_budget},
+                   {.resource = deployment_resource(), .wants = any_budget, .has = any_budget},
+                   {.resource = stateful_set_resource(), .wants = any_budget, .has = any_budget},
+                   {.resource = replication_controller_resource(),
+                    .wants = any_budget,
+                    .has = any_budget}},
           .plan = plan_budget};
 }
 

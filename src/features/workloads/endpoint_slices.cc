@@ -14,9 +14,9 @@ namespace skiff::workloads {
 namespace {
 
 constexpr std::string_view kServiceName = "kubernetes.io/service-name";
-constexpr std::string_view kManagedBy = "endpointslice.kubernetes.io/managed-by";
-constexpr std::string_view kManager = "endpointslice-controller.k8s.io";
-constexpr std::string_view kHeadless = "service.kubernetes.io/headless";
+constexpr std::string_view kSliceManagedBy = "endpointslice.kubernetes.io/managed-by";
+constexpr std::string_view kSliceManager = "endpointslice-controller.k8s.io";
+constexpr std::string_view kSliceHeadless = "service.kubernetes.io/headless";
 
 struct Slice {
   Object seen = {};  // null: new
@@ -36,10 +36,10 @@ struct Group {
 
 json::object labels_of(const json::value& service) {
   json::object labels = json::get_object(service, {"metadata", "labels"});
-  labels.erase(kHeadless);
-  if (headless(service)) labels[kHeadless] = "";
+  labels.erase(kSliceHeadless);
+  if (headless(service)) labels[kSliceHeadless] = "";
   labels[kServiceName] = json::string(api::name(service));
-  labels[kManagedBy] = kManager;
+  labels[kSliceManagedBy] = kSliceManager;
   return labels;
 }
 
@@ -195,7 +195,7 @@ void plan_slices(const json::value& service, const std::vector<Object>& pods,
                  const std::vector<Object>& observed, NewNames names, control::Plan& plan) {
   std::map<std::string_view, std::vector<Object>> by_family;
   for (const Object& slice : observed) {
-    if (api::label(*slice, kManagedBy) != kManager || api::deleting(*slice)) continue;
+    if (api::label(*slice, kSliceManagedBy) != kSliceManager || api::deleting(*slice)) continue;
     by_family[json::get_string(*slice, {"addressType"})].push_back(slice);
   }
   const std::vector<std::string> wanted = families(service);

@@ -13,9 +13,9 @@
 namespace skiff::workloads {
 namespace {
 
-constexpr std::string_view kManagedBy = "endpoints.kubernetes.io/managed-by";
-constexpr std::string_view kManager = "endpoint-controller";
-constexpr std::string_view kHeadless = "service.kubernetes.io/headless";
+constexpr std::string_view kEndpointsManagedBy = "endpoints.kubernetes.io/managed-by";
+constexpr std::string_view kEndpointsManager = "endpoint-controller";
+constexpr std::string_view kEndpointsHeadless = "service.kubernetes.io/headless";
 constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
 
 struct Address {
@@ -122,9 +122,9 @@ void plan_object(const json::value& service, const std::vector<Object>& pods,
   const bool truncated = cut(subsets);
   json::array list = written(service, subsets);
   json::object labels = json::get_object(service, {"metadata", "labels"});
-  labels.erase(kHeadless);
-  if (headless(service)) labels[kHeadless] = "";
-  labels[kManagedBy] = kManager;
+  labels.erase(kEndpointsHeadless);
+  if (headless(service)) labels[kEndpointsHeadless] = "";
+  labels[kEndpointsManagedBy] = kEndpointsManager;
 
   const json::value before = existing.empty() ? json::value(json::object()) : *existing.front();
   json::value after = before;

@@ -14,7 +14,7 @@
 namespace skiff::workloads {
 namespace {
 
-constexpr std::int64_t kBurst = 500;
+constexpr std::int64_t kJobBurst = 500;
 
 struct End {
   std::string_view target = {};  // SuccessCriteriaMet or FailureTarget
@@ -193,7 +193,7 @@ class JobPlan {
     std::int64_t told = 0;
     for (const Object& pod : working_) {
       if (!is_told_otherwise(job_, *pod, gang_min_)) continue;
-      if (told == kBurst) {
+      if (told == kJobBurst) {
         sooner(plan_.requeue_after, Duration(0));
         break;
       }
@@ -213,7 +213,7 @@ class JobPlan {
     gang_min_ = gang_min(job_, want, siblings_);
     const std::int64_t told = tell_waiting();
     const std::int64_t leaving = only_replaces_ended(job_) ? terminating_ : 0;
-    const std::int64_t missing = std::min(want - leaving - active_, kBurst - told);
+    const std::int64_t missing = std::min(want - leaving - active_, kJobBurst - told);
     if (missing <= 0) return;
     const bool per_index = json::get_int(job_, {"spec", "backoffLimitPerIndex"}).has_value();
     const Duration wait = per_index ? Duration(0) : backoff_left(job_, pods_, now_);

@@ -18,7 +18,7 @@ std::string_view of_template(const json::value& job, std::string_view kind, std:
 }
 
 // As the scheduler reads it: 0 where the text is not wholly a number.
-std::int64_t number(const json::value& job, std::string_view annotation) {
+std::int64_t gang_number(const json::value& job, std::string_view annotation) {
   const std::string_view text = of_template(job, "annotations", annotation);
   const char* const last = text.data() + text.size();
   std::int64_t out = 0;
@@ -26,7 +26,7 @@ std::int64_t number(const json::value& job, std::string_view annotation) {
   return error == std::errc{} && end == last ? out : 0;
 }
 
-std::int64_t asked(const json::value& job) { return number(job, kGangMin); }
+std::int64_t asked(const json::value& job) { return gang_number(job, kGangMin); }
 
 std::string_view gang_name(const json::value& job) {
   const std::string_view name = of_template(job, "annotations", kGang);
@@ -55,7 +55,7 @@ std::int64_t members(const json::value& job) { return left_to_run(job, {}); }
 
 // How many of the gang's pods its maker counted as this job's, whatever has become of it since.
 std::int64_t share(const json::value& job) {
-  const std::int64_t told = number(job, kGangShare);
+  const std::int64_t told = gang_number(job, kGangShare);
   return told > 0 ? told : members(job);
 }
 

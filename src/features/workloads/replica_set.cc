@@ -15,7 +15,7 @@ namespace skiff::workloads {
 namespace {
 
 // One plan makes no more than this, so that a typing error does not become one huge write.
-constexpr std::int64_t kBurst = 500;
+constexpr std::int64_t kReplicaSetBurst = 500;
 
 int phase_rank(const json::value& pod) {
   const std::string_view text = phase(pod);
@@ -64,7 +64,7 @@ void add_pods(const control::Observed& observed, std::int64_t count, Time now,
   const json::value* pod_template = json::find(root, {"spec", "template"});
   if (pod_template == nullptr) return;
   NewNames names(root, observed.owned[0], now);
-  count = std::min(count, kBurst);
+  count = std::min(count, kReplicaSetBurst);
   if (observed.refused) {
     plan.notes.push_back({.warning = true,
                           .reason = "FailedCreate",
@@ -87,8 +87,8 @@ void remove_pods(const std::vector<Object>& pods, std::int64_t count, control::P
         {.pod = pod.get(), .neighbours = on_node[json::get_string(*pod, {"spec", "nodeName"})]});
   }
   std::ranges::sort(order, goes_first);
-  order.resize(
-      std::min({order.size(), static_cast<std::size_t>(count), static_cast<std::size_t>(kBurst)}));
+  order.resize(std::min(
+      {order.size(), static_cast<std::size_t>(count), static_cast<std::size_t>(kReplicaSetBurst)}));
   for (const Kinship& doomed : order) {
     plan.writes.push_back(removal(pod_resource(), *doomed.pod));
     plan.notes.push_back({.reason = "SuccessfulDelete",
@@ -97,7 +97,7 @@ void remove_pods(const std::vector<Object>& pods, std::int64_t count, control::P
 }
 
 // Pods that could not be made: told as a condition until all that are missing could be.
-void tell_failure(json::object& status, const std::optional<control::Refusal>& refused, Time now) {
+void tell_refusal(json::object& status, const std::optional<control::Refusal>& refused, Time now) {
   json::array kept;
   bool told = false;
   if (const json::value* before = status.if_contains("conditions"); before && before->is_array()) {
@@ -143,7 +143,7 @@ json::object new_status(const control::Observed& observed, const Census& census,
   set_count(status, "readyReplicas", ready_count);
   set_count(status, "availableReplicas", available);
   if (!old_kind) status["terminatingReplicas"] = census.terminating;
-  tell_failure(status, observed.refused, now);
+  tell_refusal(status, observed.refused, now);
   status["observedGeneration"] = int_at(root, {"metadata", "generation"});
   return status;
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kHistoryCharacters = 2000;
 
-std::int64_t number(std::string_view text) {
+std::int64_t read_revision(std::string_view text) {
   std::int64_t out = 0;
   std::from_chars(text.data(), text.data() + text.size(), out);
   return out;
@@ -80,7 +80,7 @@ json::object patch_of(const Set& set) {
 
 std::int64_t Set::replicas() const { return int_at(now, {"spec", "replicas"}, 1); }
 std::int64_t Set::count(std::string_view field) const { return int_at(now, {"status", field}); }
-std::int64_t Set::revision() const { return number(api::annotation(now, kRevision)); }
+std::int64_t Set::revision() const { return read_revision(api::annotation(now, kRevision)); }
 bool Set::deleting() const { return api::deleting(now); }
 
 Rollout::Rollout(const control::Observed& observed, Time now) : observed_(observed), now_(now) {
@@ -191,7 +191,7 @@ void Rollout::renew_current() {
   for (const auto& [key, value] : json::get_object(deployment(), {"metadata", "annotations"})) {
     if (copied(key)) annotations[key] = value;
   }
-  if (number(before) < newest + 1) {
+  if (read_revision(before) < newest + 1) {
     annotations[kRevision] = std::to_string(newest + 1);
     if (!before.empty()) remember_revision(annotations, before);
   }
@@ -287,7 +287,7 @@ void scale_in_proportion(Rollout& rollout) {
     const std::int64_t size = set->replicas();
     std::int64_t share = -size;
     if (wanted != 0) {
-      std::int64_t base = number(api::annotation(set->now, kMaxReplicas));
+      std::int64_t base = read_revision(api::annotation(set->now, kMaxReplicas));
       if (base == 0) base = int_at(rollout.deployment(), {"status", "replicas"});
       share = base == 0 ? 0
                         : std::lround(static_cast<double>(size * (wanted + rollout.surge())) /

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::string_view kPodName = "statefulset.kubernetes.io/pod-name";
 constexpr std::string_view kPodIndex = "apps.kubernetes.io/pod-index";
-constexpr std::string_view kRevision = "controller-revision-hash";
+constexpr std::string_view kStatefulSetRevision = "controller-revision-hash";
 // One plan makes no more than this, so that a typing error does not become one huge write.
-constexpr std::int64_t kBurst = 500;
+constexpr std::int64_t kStatefulSetBurst = 500;
 
 // web-3 of the set web is 3; nothing for what is not called like a member.
 std::optional<std::int64_t> ordinal_of(const json::value& set, const json::value& pod) {
@@ -68,8 +68,10 @@ class SetPlan {
       // Growing and mending come first, then shrinking, then what is to be renewed.
       if (raise() && lower()) renew();
       std::set<std::string, std::less<>> live{current_, revisions_.update()};
-      for (const auto& [ordinal, pod] : members_) live.emplace(api::label(*pod, kRevision));
-      for (const auto& [ordinal, pod] : surplus_) live.emplace(api::label(*pod, kRevision));
+      for (const auto& [ordinal, pod] : members_)
+        live.emplace(api::label(*pod, kStatefulSetRevision));
+      for (const auto& [ordinal, pod] : surplus_)
+        live.emplace(api::label(*pod, kStatefulSetRevision));
       revisions_.truncate(live, plan_);
     }
     leave_out_refused();
@@ -118,7 +120,7 @@ class SetPlan {
         const auto wait = until_available(*pod, int_at(set_, {"spec", "minReadySeconds"}), now_);
         if (is_ready && wait && *wait > Duration(0)) sooner(plan_.requeue_after, *wait);
         if (api::deleting(*pod)) continue;
-        const std::string_view revision = api::label(*pod, kRevision);
+        const std::string_view revision = api::label(*pod, kStatefulSetRevision);
         of_current_ += revision == current_ ? 1 : 0;
         of_update_ += revision == revisions_.update() ? 1 : 0;
       }
@@ -128,7 +130,8 @@ class SetPlan {
   // Makes what is missing and replaces what has ended. False where an ordered set has to wait.
   bool raise() {
     std::int64_t made = 0;
-    for (std::int64_t ordinal = start_; ordinal < start_ + replicas_ && made < kBurst; ++ordinal) {
+    for (std::int64_t ordinal = start_; ordinal < start_ + replicas_ && made < kStatefulSetBurst;
+         ++ordinal) {
       const auto there = members_.find(ordinal);
       bool settled = false;
       if (there == members_.end()) {
@@ -175,7 +178,7 @@ class SetPlan {
     json::object& labels = json::make_object(pod, {"metadata", "labels"});
     labels[kPodName] = name;
     labels[kPodIndex] = std::to_string(ordinal);
-    labels[kRevision] = revision;
+    labels[kStatefulSetRevision] = revision;
     json::set(pod, {"spec", "hostname"}, json::string(name));
     const std::string_view service = json::get_string(set_, {"spec", "serviceName"});
     if (!service.empty()) json::set(pod, {"spec", "subdomain"}, json::string(service));
@@ -230,9 +233,9 @@ class SetPlan {
       const auto there = members_.find(start_ + i);
       if (there == members_.end()) return;
       const json::value& pod = *there->second;
-      if (api::label(pod, kRevision) != revisions_.update() && !api::deleting(pod)) {
+      if (api::label(pod, kStatefulSetRevision) != revisions_.update() && !api::deleting(pod)) {
         if (!ended(pod)) remove(pod);
-        if (api::label(pod, kRevision) == current_) --of_current_;
+        if (api::label(pod, kStatefulSetRevision) == current_) --of_current_;
         return;
       }
       if (!healthy(pod)) return;

@@ -31,11 +31,6 @@ void write_metadata(const PodContext& context, const Role& role, std::int64_t in
   metadata["ownerReferences"] = json::array{context.owner};
 }
 
-json::array& array_at(json::object& object, std::string_view key) {
-  json::value& member = object[key];
-  return member.is_array() ? member.get_array() : member.emplace_array();
-}
-
 // The framework's port, unless the user has named one so.
 void add_port(const JobKind& kind, json::object& container) {
   json::array& ports = array_at(container, "ports");
@@ -84,6 +79,11 @@ void write_containers(const PodContext& context, const Role& role, std::int64_t 
 }
 
 }  // namespace
+
+json::array& array_at(json::object& object, std::string_view key) {
+  json::value& member = object[key];
+  return member.is_array() ? member.get_array() : member.emplace_array();
+}
 
 PodContext pod_context(const Job& job, std::int64_t absent) {
   return {.job = &job,

@@ -9,6 +9,9 @@
 
 namespace skiff::training {
 
+// The list under the key, made where absent.
+json::array& array_at(json::object& object, std::string_view key);
+
 // What the pods of one plan share.
 struct PodContext {
   const Job* job = nullptr;

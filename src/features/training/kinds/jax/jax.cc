@@ -23,9 +23,9 @@ Environment jax_environment(const Job& job) {
   };
 }
 
-bool is_master(const Job&, const Role&, std::int64_t index) { return index == 0; }
+bool is_jax_master(const Job&, const Role&, std::int64_t index) { return index == 0; }
 
-Verdict judge(const Job& job, std::span<const RoleState> roles) {
+Verdict judge_jax(const Job& job, std::span<const RoleState> roles) {
   return judge_by(job.role("Worker"), roles);
 }
 
@@ -46,8 +46,8 @@ const JobKind& jax() {
       .scales = true,
       .spec_schema = schema::build<JAXJobSpec>,
       .environment = jax_environment,
-      .is_master = is_master,
-      .judge = judge};
+      .is_master = is_jax_master,
+      .judge = judge_jax};
   return kKind;
 }
 

@@ -118,12 +118,12 @@ json::value write_entry(const ListVersion& version, std::string_view name, json:
   return entry;
 }
 
-struct Phase {
+struct OldPhase {
   std::string_view phase = {};
   std::string_view state = "Unknown";
 };
 
-Phase phase_of(const json::object& status) {
+OldPhase phase_of(const json::object& status) {
   if (has_condition(status, kSucceeded)) return {"Done", "Succeeded"};
   if (has_condition(status, kFailed)) return {"Done", "Failed"};
   if (has_condition(status, kRunning) || has_condition(status, kRestarting)) {
@@ -162,7 +162,7 @@ json::value role_status(const ListVersion& version, std::string_view role,
 void write_phase(const ListVersion& version, json::value& object) {
   if (json::find(object, {"status"}) == nullptr) return;
   json::object& status = json::make_object(object, {"status"});
-  const Phase phase = phase_of(status);
+  const OldPhase phase = phase_of(status);
   const std::string reason = failure_message(status);
   json::array list;
   if (json::value* roles = status.if_contains("replicaStatuses")) {

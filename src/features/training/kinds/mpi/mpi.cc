@@ -29,7 +29,7 @@ RestartPolicy default_restart(const json::value& root, std::string_view role) {
 }
 
 // v1's label for the pod whose log is the job's. Later ones call it by its role (mpi_pod.cc).
-bool is_master(const Job& job, const Role& role, std::int64_t) {
+bool is_mpi_master(const Job& job, const Role& role, std::int64_t) {
   return role.name == kLauncher && written_as_v1(*job.root);
 }
 
@@ -40,7 +40,7 @@ const RoleState* state_of(std::span<const RoleState> roles, std::string_view nam
 }
 
 // The launcher alone says how it goes; later versions say that a job runs when its workers do, too.
-Verdict judge(const Job& job, std::span<const RoleState> roles) {
+Verdict judge_mpi(const Job& job, std::span<const RoleState> roles) {
   Verdict verdict = judge_by(job.role(kLauncher), roles);
   const RoleState* workers = state_of(roles, kWorker);
   if (workers != nullptr && !written_as_v1(*job.root)) {
@@ -52,7 +52,7 @@ Verdict judge(const Job& job, std::span<const RoleState> roles) {
 
 // mpirun notices that a worker is gone, and a program that can do without one goes on. In v1 a
 // worker's failure is the job's.
-bool tolerates_failure(const Job& job, const Role& role) {
+bool mpi_tolerates_failure(const Job& job, const Role& role) {
   return role.name == kWorker && !written_as_v1(*job.root);
 }
 
@@ -71,7 +71,7 @@ void validate_role(const json::value& role, const std::string& path, std::vector
       unsupported(path + ".restartPolicy", json::string(restart), {"Never", "OnFailure"}));
 }
 
-void validate(const json::value& object, std::vector<Cause>& causes) {
+void validate_mpi(const json::value& object, std::vector<Cause>& causes) {
   const json::object& roles = json::get_object(object, {"spec", mpi().replicas_field});
   const std::string version = written_version(object);
   const bool as_v1 = version == "v1";
@@ -119,14 +119,14 @@ const JobKind& mpi() {
                              .companion_kinds = mpi_companion_kinds(),
                              .spec_schema = schema::build<MPIJobSpec>,
                              .environment = mpi_environment,
-                             .is_master = is_master,
-                             .judge = judge,
-                             .tolerates_failure = tolerates_failure,
+                             .is_master = is_mpi_master,
+                             .judge = judge_mpi,
+                             .tolerates_failure = mpi_tolerates_failure,
                              .default_restart = default_restart,
                              .companions = mpi_companions,
                              .finish_pod = finish_mpi_pod,
                              .holds_back = holds_back,
-                             .validate = validate};
+                             .validate = validate_mpi};
   return kKind;
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/mpi.h"
 #include "features/training/engine/labels.h"
+#include "features/training/engine/pod_template.h"
 #include "features/training/kinds/mpi/mpi_companions.h"
 #include "features/training/kinds/mpi/mpi_settings.h"
 
@@ -16,12 +17,7 @@ constexpr std::string_view kAlphaGroupLabel = "group_name";
 constexpr std::string_view kAlphaJobLabel = "mpi_job_name";
 constexpr std::string_view kAlphaRoleLabel = "mpi_role_type";
 
-json::array& array_at(json::object& object, std::string_view key) {
-  json::value& member = object[key];
-  return member.is_array() ? member.get_array() : member.emplace_array();
-}
-
-json::object* first_container(const Job& job, json::object& spec) {
+json::object* job_container(const Job& job, json::object& spec) {
   json::object* first = nullptr;
   for (json::value& entry : array_at(spec, "containers")) {
     if (!entry.is_object()) continue;
@@ -73,7 +69,7 @@ void give_files(const Job& job, json::object& spec, json::object& container) {
 void finish_mpi_pod(const Job& job, const Role& role, json::object& pod) {
   json::object& spec = json::make_object(pod, {"spec"});
   give_name(job, pod, spec);
-  json::object* container = first_container(job, spec);
+  json::object* container = job_container(job, spec);
   give_labels(job, role, json::make_object(pod, {"metadata", "labels"}));
   if (role.name == kLauncher) {
     spec["serviceAccountName"] = mpi_account_name(job);

@@ -9,6 +9,7 @@
 #include "api/meta.h"
 #include "base/quantity.h"
 #include "features/training/engine/conditions.h"
+#include "features/training/engine/pod_template.h"
 #include "features/training/kinds/legacy/kept_fields.h"
 #include "features/training/kinds/mpi/mpi_schema.h"
 #include "features/training/kinds/mpi/mpi_settings.h"
@@ -40,32 +41,14 @@ constexpr auto kOwn = {kGpus,
                        std::string_view("processingResourceType"),
                        kOnMaster};
 constexpr auto kSizes = {kGpus, kUnits, kReplicas};
-constexpr auto kPolicies = {std::string_view("backoffLimit"),
-                            std::string_view("activeDeadlineSeconds")};
+constexpr auto kMpiUnitsPolicies = {std::string_view("backoffLimit"),
+                                    std::string_view("activeDeadlineSeconds")};
 // Where a launcher on a master differs from the template.
 constexpr auto kPlaces = {std::string_view("tolerations"), std::string_view("affinity")};
-
-// Names of what is kept for readers of this version, beside kWrittenAs.
-constexpr std::string_view kOlder = "older";
-constexpr std::string_view kSpec = "spec";
-
-json::object object_at(const json::object& object, std::string_view key) {
-  const json::value* found = object.if_contains(key);
-  return found != nullptr && found->is_object() ? found->get_object() : json::object{};
-}
-
-std::string text_at(const json::object& object, std::string_view key) {
-  const json::value* found = object.if_contains(key);
-  return found != nullptr && found->is_string() ? std::string(json::view(found->get_string())) : "";
-}
 
 std::optional<std::int64_t> int_at(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
   return found == nullptr ? std::nullopt : json::get_int(*found, {});
-}
-
-bool fits(const json::object& spec) {
-  return schema::read<MPIJobSpec>(json::value(spec)).has_value();
 }
 
 json::object* pod_spec(json::value& pod_template) {
@@ -74,7 +57,7 @@ json::object* pod_spec(json::value& pod_template) {
 }
 
 // The one that mpirun and its ranks run in.
-json::object* first_container(json::value& pod_template) {
+json::object* template_container(json::value& pod_template) {
   json::object* spec = pod_spec(pod_template);
   json::value* list = spec == nullptr ? nullptr : spec->if_contains("containers");
   if (list == nullptr || !list->is_array() || list->get_array().empty()) return nullptr;
@@ -88,7 +71,7 @@ struct Size {
 };
 
 Size size_of(const json::object& spec, json::value pod_template) {
-  Size out{.resource = text_at(spec, "processingResourceType")};
+  Size out{.resource = std::string(text_at(spec, "processingResourceType"))};
   if (out.resource.empty()) out.resource = kDefaultResource;
   const bool by_gpus = spec.contains(kGpus);
   if (by_gpus || spec.contains(kUnits)) {
@@ -102,7 +85,7 @@ Size size_of(const json::object& spec, json::value pod_template) {
     return out;
   }
   out.workers = int_at(spec, kReplicas).value_or(1);
-  const json::object* container = first_container(pod_template);
+  const json::object* container = template_container(pod_template);
   if (container == nullptr) return out;
   const json::value all(*container);
   const json::value* limit = json::find(all, {kResources, "limits", out.resource});
@@ -110,11 +93,6 @@ Size size_of(const json::object& spec, json::value pod_template) {
   const Result<Quantity> amount = Quantity::from_json(*limit);
   if (amount && amount->whole()) out.units = amount->value();
   return out;
-}
-
-json::array& array_at(json::object& object, std::string_view key) {
-  json::value& member = object[key];
-  return member.is_array() ? member.get_array() : member.emplace_array();
 }
 
 // Upstream insists on a master; one machine has none, and a launcher that waits for one for ever
@@ -140,7 +118,7 @@ json::object launcher_of(const json::object& spec, json::object& older) {
     role["restartPolicy"] = "Never";
   }
   // It only waits for mpirun: what the template asks for is for the workers.
-  if (json::object* container = first_container(pod_template)) {
+  if (json::object* container = template_container(pod_template)) {
     put_back(older, take_members(*container, {kResources}));
   }
   const json::value* on_master = spec.if_contains(kOnMaster);
@@ -161,7 +139,7 @@ json::object workers_of(const json::object& spec, const Size& size) {
   const json::value* given = spec.if_contains(kTemplate);
   if (given == nullptr) return role;
   json::value pod_template = *given;
-  if (json::object* container = first_container(pod_template)) {
+  if (json::object* container = template_container(pod_template)) {
     take_members(*container, {"command", "args"});
     if (size.units > 0) {
       json::object& resources = json::make_object(*container, {kResources});
@@ -185,7 +163,7 @@ json::object core_of(const json::object& spec, json::object& older) {
       {kSlots, int_at(spec, kSlots).value_or(std::max<std::int64_t>(size.units, 1))},
       {kRoles, {{kLauncher, launcher_of(spec, older)}, {kWorker, workers_of(spec, size)}}}};
   json::object words = spec;
-  const json::object policies = take_members(words, kPolicies);
+  const json::object policies = take_members(words, kMpiUnitsPolicies);
   if (!policies.empty()) out[kRunPolicy] = policies;
   put_back(older, take_members(words, kOwn));
   for (const std::string_view word : {kReplicas, kSlots}) {
@@ -200,7 +178,7 @@ json::object take_core(json::object& spec) {
   json::object out = take_members(spec, {kRoles, kSlots});
   json::value* policy = spec.if_contains(kRunPolicy);
   if (policy == nullptr || !policy->is_object()) return out;
-  json::object policies = take_members(policy->get_object(), kPolicies);
+  json::object policies = take_members(policy->get_object(), kMpiUnitsPolicies);
   if (policies.empty()) return out;
   if (policy->get_object().empty()) spec.erase(kRunPolicy);
   out[kRunPolicy] = std::move(policies);
@@ -217,13 +195,13 @@ json::object with_rest(json::object core, json::object rest) {
       out[key] = value;
     }
   }
-  return fits(out) ? out : core;
+  return fits_mpi(out) ? out : core;
 }
 
 // The template as it was written, from the launcher's.
 json::value template_of(const json::object& role, const json::object& older) {
   json::value out = role.at(kTemplate);
-  if (json::object* container = first_container(out); container != nullptr) {
+  if (json::object* container = template_container(out); container != nullptr) {
     json::object kept = older;
     const json::object resources = take_members(kept, {kResources});
     if (!resources.empty()) put_back(*container, resources);
@@ -289,7 +267,7 @@ json::object with_changes(json::object spec, const json::object& before,
     return (old == nullptr) != (now == nullptr) || (old != nullptr && *old != *now);
   };
   if (differs(kSlots)) follow(spec, after, kSlots);
-  for (const std::string_view policy : kPolicies) {
+  for (const std::string_view policy : kMpiUnitsPolicies) {
     if (differs(policy)) follow(json::make_object(spec, {kRunPolicy}), after, policy);
   }
   if (differs(kReplicas)) follow(json::make_object(spec, {kRoles, kWorker}), after, kReplicas);
@@ -329,7 +307,7 @@ void from_units(json::value& object) {
   const json::object newer = take_fields(object, kNewerFields);
   json::object& spec = json::make_object(object, {"spec"});
   const json::object rest = object_at(newer, kSpec);
-  const bool others = !text_at(newer, kWrittenAs).empty() && fits(rest);
+  const bool others = !text_at(newer, kWrittenAs).empty() && fits_mpi(rest);
   const bool in_units = std::ranges::any_of(
       kOwn, [&](std::string_view word) { return word != kOnMaster && spec.contains(word); });
   json::object older;
@@ -346,7 +324,7 @@ void from_units(json::value& object) {
 void to_units(json::value& object) {
   const json::object older = take_fields(object, kOlderFields);
   json::object& spec = json::make_object(object, {"spec"});
-  const std::string written = text_at(older, kWrittenAs);
+  const std::string written(text_at(older, kWrittenAs));
   json::object rest = spec;
   const json::object core = take_core(rest);
   json::object newer;

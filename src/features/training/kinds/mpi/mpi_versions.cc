@@ -37,30 +37,13 @@ constexpr auto kNewer = {
 // Names of what is kept, beside kWrittenAs and the members themselves.
 constexpr std::string_view kLifted = "lifted";        // stood in the spec, and in runPolicy nowhere
 constexpr std::string_view kHadPolicy = "runPolicy";  // there was one, be it empty
-constexpr std::string_view kOlder = "older";          // what another old version keeps
-constexpr std::string_view kSpec = "spec";
 
 bool is_among(Names names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-std::string_view text_at(const json::object& object, std::string_view key) {
-  const json::value* found = object.if_contains(key);
-  return found != nullptr && found->is_string() ? json::view(found->get_string())
-                                                : std::string_view();
-}
-
-json::object object_at(const json::object& object, std::string_view key) {
-  const json::value* found = object.if_contains(key);
-  return found != nullptr && found->is_object() ? found->get_object() : json::object{};
-}
-
 std::string_view implementation_of(std::string_view distribution) {
   return distribution == "IntelMPI" ? "Intel" : distribution;
-}
-
-bool fits(const json::object& spec) {
-  return schema::read<MPIJobSpec>(json::value(spec)).has_value();
 }
 
 // Policies of the spec itself move to where v2beta1 has them; one that runPolicy has, too, stays
@@ -105,7 +88,7 @@ void to_kept(const View& view, json::value& object) {
   json::object rest = take_members(newer, {kSpec});
   rest = object_at(rest, kSpec);
   take_others(rest, kNewer);
-  if (fits(rest)) put_back(spec, rest);
+  if (fits_mpi(rest)) put_back(spec, rest);
   const std::string_view written = text_at(newer, kWrittenAs);
   json::object older;
   if (written.empty()) {
@@ -153,6 +136,21 @@ void from_kept(const View& view, json::value& object) {
 }
 
 }  // namespace
+
+std::string_view text_at(const json::object& object, std::string_view key) {
+  const json::value* found = object.if_contains(key);
+  return found != nullptr && found->is_string() ? json::view(found->get_string())
+                                                : std::string_view();
+}
+
+json::object object_at(const json::object& object, std::string_view key) {
+  const json::value* found = object.if_contains(key);
+  return found != nullptr && found->is_object() ? found->get_object() : json::object{};
+}
+
+bool fits_mpi(const json::object& spec) {
+  return schema::read<MPIJobSpec>(json::value(spec)).has_value();
+}
 
 std::vector<OldVersion> old_mpijob_versions() {
   return {{.version = "v1",

@@ -37,13 +37,13 @@ Environment paddle_environment(const Job& job) {
   };
 }
 
-bool is_master(const Job&, const Role& role, std::int64_t) { return role.name == "Master"; }
+bool is_paddle_master(const Job&, const Role& role, std::int64_t) { return role.name == "Master"; }
 
-Verdict judge(const Job& job, std::span<const RoleState> roles) {
+Verdict judge_paddle(const Job& job, std::span<const RoleState> roles) {
   return judge_by(master_or_workers(job), roles);
 }
 
-void validate(const json::value& object, std::vector<Cause>& causes) {
+void validate_paddle(const json::value& object, std::vector<Cause>& causes) {
   check_elastic(paddle(), object, causes);
 }
 
@@ -66,9 +66,9 @@ const JobKind& paddle() {
                              .scales = true,
                              .spec_schema = schema::build<PaddleJobSpec>,
                              .environment = paddle_environment,
-                             .is_master = is_master,
-                             .judge = judge,
-                             .validate = validate};
+                             .is_master = is_paddle_master,
+                             .judge = judge_paddle,
+                             .validate = validate_paddle};
   return kKind;
 }
 

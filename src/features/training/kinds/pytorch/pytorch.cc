@@ -20,12 +20,12 @@ bool is_elastic(const Job& job) {
   return policy != nullptr && policy->is_object();
 }
 
-bool is_master(const Job& job, const Role& role, std::int64_t index) {
+bool is_pytorch_master(const Job& job, const Role& role, std::int64_t index) {
   if (job.role("Master") != nullptr) return role.name == "Master";
   return index == 0;
 }
 
-Verdict judge(const Job& job, std::span<const RoleState> roles) {
+Verdict judge_pytorch(const Job& job, std::span<const RoleState> roles) {
   Verdict verdict = judge_by(master_or_workers(job), roles);
   if (job.role("Master") != nullptr || !is_elastic(job)) return verdict;
   // Elastic workers end together: the first to end says that the training has.
@@ -43,7 +43,7 @@ void validate_elastic(const json::value& object, std::vector<Cause>& causes) {
   }
 }
 
-void validate(const json::value& object, std::vector<Cause>& causes) {
+void validate_pytorch(const json::value& object, std::vector<Cause>& causes) {
   const json::object& roles = json::get_object(object, {"spec", "pytorchReplicaSpecs"});
   check_single_master(pytorch(), object, causes);
   if (const json::value* worker = roles.if_contains("Worker")) {
@@ -81,9 +81,9 @@ const JobKind& pytorch() {
                              .old_versions = old_pytorchjob_versions(),
                              .spec_schema = schema::build<PyTorchJobSpec>,
                              .environment = torch_environment,
-                             .is_master = is_master,
-                             .judge = judge,
-                             .validate = validate,
+                             .is_master = is_pytorch_master,
+                             .judge = judge_pytorch,
+                             .validate = validate_pytorch,
                              .warnings = warnings};
   return kKind;
 }

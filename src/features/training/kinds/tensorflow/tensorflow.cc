@@ -16,7 +16,7 @@ const Role* chief_of(const Job& job) {
   return chief == nullptr ? job.role("Master") : chief;
 }
 
-bool is_master(const Job& job, const Role& role, std::int64_t index) {
+bool is_tensorflow_master(const Job& job, const Role& role, std::int64_t index) {
   const Role* chief = chief_of(job);
   if (chief != nullptr) return role.name == chief->name;
   return role.name == "Worker" && index == 0;
@@ -33,7 +33,7 @@ Verdict judge_rest(std::span<const RoleState> roles) {
               std::ranges::any_of(roles, [](const RoleState& state) { return state.running > 0; })};
 }
 
-Verdict judge(const Job& job, std::span<const RoleState> roles) {
+Verdict judge_tensorflow(const Job& job, std::span<const RoleState> roles) {
   const Role* chief = chief_of(job);
   const Role* decisive = chief == nullptr ? job.role("Worker") : chief;
   if (decisive == nullptr) return judge_rest(roles);
@@ -44,12 +44,12 @@ Verdict judge(const Job& job, std::span<const RoleState> roles) {
           .running = state.running > 0};
 }
 
-bool tolerates_failure(const Job& job, const Role& role) {
+bool tensorflow_tolerates_failure(const Job& job, const Role& role) {
   return role.name == "Worker" &&
          json::get_bool(job.spec(), {"enableDynamicWorker"}).value_or(false);
 }
 
-void validate(const json::value& object, std::vector<Cause>& causes) {
+void validate_tensorflow(const json::value& object, std::vector<Cause>& causes) {
   const json::object& roles = json::get_object(object, {"spec", "tfReplicaSpecs"});
   const auto is_chief = [](const auto& entry) {
     const std::string_view role = canonical_role(tensorflow(), entry.key());
@@ -77,10 +77,10 @@ const JobKind& tensorflow() {
       .old_versions = old_tfjob_versions(),
       .spec_schema = schema::build<TFJobSpec>,
       .environment = tf_environment,
-      .is_master = is_master,
-      .judge = judge,
-      .tolerates_failure = tolerates_failure,
-      .validate = validate};
+      .is_master = is_tensorflow_master,
+      .judge = judge_tensorflow,
+      .tolerates_failure = tensorflow_tolerates_failure,
+      .validate = validate_tensorflow};
   return kKind;
 }
 

@@ -11,29 +11,29 @@ namespace {
 
 // These differed in how much of the run policy they had. All of them show all of it: whatever the
 // older ones lacked their readers pass over.
-constexpr auto kPolicies = {
+constexpr auto kTFPolicies = {
     std::string_view("cleanPodPolicy"), std::string_view("ttlSecondsAfterFinished"),
     std::string_view("activeDeadlineSeconds"), std::string_view("backoffLimit")};
-constexpr auto kOthers = {std::string_view("tfReplicaSpecs")};
+constexpr auto kTFOthers = {std::string_view("tfReplicaSpecs")};
 
-bool fits(const json::value& spec) { return schema::read<TFJobSpec>(spec).has_value(); }
+bool fits_tensorflow(const json::value& spec) { return schema::read<TFJobSpec>(spec).has_value(); }
 
-constexpr FlatVersion kBeta{
-    .policies = kPolicies, .others = kOthers, .fits = fits, .clean_pods = "Running"};
-constexpr FlatVersion kAlpha2{.policies = kPolicies,
-                              .others = kOthers,
-                              .fits = fits,
-                              .clean_pods = "Running",
-                              .statuses = "tfReplicaStatuses"};
-constexpr ListVersion kAlpha1{.kind = tensorflow,
-                              .type_field = "tfReplicaType",
-                              .port_field = "tfPort",
-                              .status_type_field = "tf_replica_type",
-                              .termination = "chief",
-                              .fits = fits};
+constexpr FlatVersion kTFBeta{
+    .policies = kTFPolicies, .others = kTFOthers, .fits = fits_tensorflow, .clean_pods = "Running"};
+constexpr FlatVersion kTFAlpha2{.policies = kTFPolicies,
+                                .others = kTFOthers,
+                                .fits = fits_tensorflow,
+                                .clean_pods = "Running",
+                                .statuses = "tfReplicaStatuses"};
+constexpr ListVersion kTFAlpha1{.kind = tensorflow,
+                                .type_field = "tfReplicaType",
+                                .port_field = "tfPort",
+                                .status_type_field = "tf_replica_type",
+                                .termination = "chief",
+                                .fits = fits_tensorflow};
 
 template <const FlatVersion& kVersion>
-OldVersion flat(std::string_view name) {
+OldVersion flat_tensorflow(std::string_view name) {
   return {.version = std::string(name),
           .spec_schema = schema::build<FlatTFJobSpec>,
           .to_kept = [](json::value& object) { to_run_policy(kVersion, object); },
@@ -43,16 +43,16 @@ OldVersion flat(std::string_view name) {
 }  // namespace
 
 std::vector<OldVersion> old_tfjob_versions() {
-  return {flat<kBeta>("v1beta2"),
-          flat<kBeta>("v1beta1"),
-          flat<kAlpha2>("v1alpha2"),
+  return {flat_tensorflow<kTFBeta>("v1beta2"),
+          flat_tensorflow<kTFBeta>("v1beta1"),
+          flat_tensorflow<kTFAlpha2>("v1alpha2"),
           {.version = "v1alpha1",
            .spec_schema = schema::build<TFJobList>,
-           .to_kept = [](json::value& object) { from_role_list(kAlpha1, object); },
-           .from_kept = [](json::value& object) { to_role_list(kAlpha1, object); },
+           .to_kept = [](json::value& object) { from_role_list(kTFAlpha1, object); },
+           .from_kept = [](json::value& object) { to_role_list(kTFAlpha1, object); },
            .validate =
                [](const json::value& object, const api::Admission& context) {
-                 return validate_role_list(kAlpha1, object, context);
+                 return validate_role_list(kTFAlpha1, object, context);
                }}};
 }
 

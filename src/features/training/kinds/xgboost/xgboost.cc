@@ -39,13 +39,13 @@ Environment xgboost_environment(const Job& job) {
   };
 }
 
-bool is_master(const Job&, const Role& role, std::int64_t) { return role.name == "Master"; }
+bool is_xgboost_master(const Job&, const Role& role, std::int64_t) { return role.name == "Master"; }
 
-Verdict judge(const Job& job, std::span<const RoleState> roles) {
+Verdict judge_xgboost(const Job& job, std::span<const RoleState> roles) {
   return judge_by(job.role("Master"), roles);
 }
 
-void validate(const json::value& object, std::vector<Cause>& causes) {
+void validate_xgboost(const json::value& object, std::vector<Cause>& causes) {
   if (!json::get_object(object, {"spec", "xgbReplicaSpecs"}).contains("Master")) {
     causes.push_back(schema::required(role_path(xgboost(), "Master"),
                                       "the tracker that workers meet at runs in the master"));
@@ -71,9 +71,9 @@ const JobKind& xgboost() {
                              .env_in_every_container = true,
                              .spec_schema = schema::build<XGBoostJobSpec>,
                              .environment = xgboost_environment,
-                             .is_master = is_master,
-                             .judge = judge,
-                             .validate = validate};
+                             .is_master = is_xgboost_master,
+                             .judge = judge_xgboost,
+                             .validate = validate_xgboost};
   return kKind;
 }
 
