@@ -7,13 +7,13 @@
 
 #include "api/meta.h"
 #include "scheduler/snapshot.h"
+#include "sim/resources.h"
 
 namespace skiff::sim {
 namespace {
 
 const api::Resource kEchoes = {
     .group = "sim.skiff.dev", .version = "v1", .plural = "echoes", .kind = "Echo"};
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
 constexpr std::string_view kIndex = "sim.skiff.dev/index";
 
 client::Write removal_of(const json::value& pod) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/meta.h"
+#include "sim/resources.h"
 
 namespace skiff::sim {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 constexpr Duration kFar = std::chrono::hours(1000);
 constexpr Duration kRestartDelay = std::chrono::seconds(10);
 constexpr int kKilled = 137;
-
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
-const api::Resource kNodes = {
-    .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
 
 bool ended(std::string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
 

@@ -18,6 +18,16 @@
 
 namespace skiff::sim {
 
+// Faults last for a minute at least, and people are asked once more after that: whoever suspends a
+// job only before this resumes it in time.
+inline constexpr Duration kSuspendsUntil = std::chrono::seconds(50);
+
+// Any of the numbers from `least` to `most`.
+inline std::int64_t between(Random& random, std::int64_t least, std::int64_t most) {
+  return least +
+         static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
+}
+
 // How one run of a pod's containers goes.
 struct PodScript {
   Duration start_after = std::chrono::seconds(1);

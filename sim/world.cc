@@ -9,6 +9,7 @@
 
 #include "api/meta.h"
 #include "scheduler/controller.h"
+#include "sim/resources.h"
 
 namespace skiff::sim {
 namespace {
@@ -18,10 +19,6 @@ constexpr Duration kLiveness = std::chrono::hours(24);
 // A round that never lets time pass is a loop of its own making.
 constexpr unsigned kRoundsPerInstant = 2000;
 constexpr Duration kInstant = std::chrono::milliseconds(1);
-
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
-const api::Resource kNodes = {
-    .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
 
 }  // namespace
 

@@ -5,12 +5,12 @@
 namespace skiff::sim::faults {
 namespace {
 
-void strike(World& world, Random& random) {
+void strike_conflict(World& world, Random& random) {
   world.gate().conflict_percent = static_cast<unsigned>(random.below(40));
 }
 
 }  // namespace
 
-const Fault kConflict = {.name = "conflict", .strike = strike};
+const Fault kConflict = {.name = "conflict", .strike = strike_conflict};
 
 }  // namespace skiff::sim::faults

@@ -5,7 +5,7 @@
 namespace skiff::sim::faults {
 namespace {
 
-void strike(World& world, Random& random) {
+void strike_crash(World& world, Random& random) {
   world.gate().die_at = random.below(6);
   world.gate().die_after_effect = random.chance(50);
   world.gate().die_by_power_cut = false;
@@ -13,6 +13,6 @@ void strike(World& world, Random& random) {
 
 }  // namespace
 
-const Fault kCrash = {.name = "crash", .strike = strike};
+const Fault kCrash = {.name = "crash", .strike = strike_crash};
 
 }  // namespace skiff::sim::faults

@@ -5,12 +5,12 @@
 namespace skiff::sim::faults {
 namespace {
 
-void strike(World& world, Random& random) {
+void strike_lost_node(World& world, Random& random) {
   world.nodes().lose(random, std::chrono::seconds(5 + random.below(120)));
 }
 
 }  // namespace
 
-const Fault kLostNode = {.name = "lost-node", .strike = strike};
+const Fault kLostNode = {.name = "lost-node", .strike = strike_lost_node};
 
 }  // namespace skiff::sim::faults

@@ -5,12 +5,12 @@
 namespace skiff::sim::faults {
 namespace {
 
-void strike(World& world, Random& random) {
+void strike_lost_watch(World& world, Random& random) {
   random.chance(50) ? world.gate().break_watches() : world.gate().expire_watches();
 }
 
 }  // namespace
 
-const Fault kLostWatch = {.name = "lost-watch", .strike = strike};
+const Fault kLostWatch = {.name = "lost-watch", .strike = strike_lost_watch};
 
 }  // namespace skiff::sim::faults

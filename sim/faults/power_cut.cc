@@ -6,7 +6,7 @@
 namespace skiff::sim::faults {
 namespace {
 
-void strike(World& world, Random& random) {
+void strike_power_cut(World& world, Random& random) {
   if (random.chance(50)) return world.restart(true);
   world.gate().die_at = random.below(6);
   world.gate().die_after_effect = random.chance(50);
@@ -15,6 +15,6 @@ void strike(World& world, Random& random) {
 
 }  // namespace
 
-const Fault kPowerCut = {.name = "power-cut", .strike = strike};
+const Fault kPowerCut = {.name = "power-cut", .strike = strike_power_cut};
 
 }  // namespace skiff::sim::faults

@@ -5,12 +5,12 @@
 namespace skiff::sim::faults {
 namespace {
 
-void strike(World& world, Random& random) {
+void strike_stale_cache(World& world, Random& random) {
   world.gate().watch_delay = std::chrono::milliseconds(random.below(20'000));
 }
 
 }  // namespace
 
-const Fault kStaleCache = {.name = "stale-cache", .strike = strike};
+const Fault kStaleCache = {.name = "stale-cache", .strike = strike_stale_cache};
 
 }  // namespace skiff::sim::faults

@@ -10,14 +10,7 @@
 namespace skiff::sim {
 namespace {
 
-constexpr std::uint64_t kJobs = 6;
-// People are asked once more after the faults: who suspends only before this resumes in time.
-constexpr Duration kSuspendsUntil = std::chrono::seconds(50);
-
-std::int64_t between(Random& random, std::int64_t least, std::int64_t most) {
-  return least +
-         static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
-}
+constexpr std::uint64_t kBatchJobs = 6;
 
 class Jobs : public Workload {
  public:
@@ -32,7 +25,7 @@ class Jobs : public Workload {
     for (std::uint64_t i = 0; i < made_; ++i) {
       patch(client, fmt::format("job{}", i), {{"suspend", false}});
     }
-    if (made_ < kJobs && random.chance(70)) return create(client, random);
+    if (made_ < kBatchJobs && random.chance(70)) return create(client, random);
     if (made_ == 0) return;
     const std::string job = fmt::format("job{}", random.below(made_));
     switch (random.below(4)) {

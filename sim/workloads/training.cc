@@ -14,12 +14,8 @@ namespace skiff::sim {
 namespace {
 
 using training::JobKind;
-using training::testing::between;
 
-constexpr std::uint64_t kJobs = 6;
-// Faults last for a minute at least, and people are asked once more after that: whoever suspends a
-// job only before this resumes it in time.
-constexpr Duration kSuspendsUntil = std::chrono::seconds(50);
+constexpr std::uint64_t kTrainingJobs = 6;
 
 class Training : public Workload {
  public:
@@ -36,7 +32,7 @@ class Training : public Workload {
     if (!began_) began_ = now;
     const bool may_suspend = now - *began_ < kSuspendsUntil;
     resume_all(client);
-    if (made_ < kJobs && random.chance(70)) {
+    if (made_ < kTrainingJobs && random.chance(70)) {
       create(client, random, may_suspend);
     } else if (made_ > 0) {
       change(client, random, may_suspend);

@@ -14,17 +14,10 @@
 namespace skiff::sim {
 namespace {
 
-constexpr std::uint64_t kJobs = 5;
+constexpr std::uint64_t kTrainJobs = 5;
 constexpr std::int64_t kTorchRuntimes = 4;
 constexpr std::int64_t kMpiRuntimes = 3;
 constexpr std::int64_t kRuntimes = kTorchRuntimes + kMpiRuntimes;
-// People are asked once more after the faults: who suspends only before this resumes in time.
-constexpr Duration kSuspendsUntil = std::chrono::seconds(50);
-
-std::int64_t between(Random& random, std::int64_t least, std::int64_t most) {
-  return least +
-         static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
-}
 
 json::object part(std::string_view name, std::string_view step, std::int64_t backoff_limit) {
   const json::object labels{{trainer::kStepLabel, json::string(step)}};
@@ -69,7 +62,7 @@ class TrainJobs : public Workload {
     if (!began_) began_ = now;
     make_runtimes(client, random);
     for (std::uint64_t i = 0; i < made_; ++i) patch(client, i, false);
-    if (made_ < kJobs && random.chance(70)) return create(client, random);
+    if (made_ < kTrainJobs && random.chance(70)) return create(client, random);
     if (made_ == 0) return;
     const bool may_suspend = now - *began_ < kSuspendsUntil;
     switch (random.below(6)) {

@@ -6,14 +6,14 @@
 namespace skiff::base64 {
 namespace {
 
-constexpr std::string_view kAlphabet =
+constexpr std::string_view kBase64Alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 constexpr std::array<std::int8_t, 256> make_values() {
   std::array<std::int8_t, 256> out{};
   out.fill(-1);
-  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
-    out[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::int8_t>(i);
+  for (std::size_t i = 0; i < kBase64Alphabet.size(); ++i) {
+    out[static_cast<unsigned char>(kBase64Alphabet[i])] = static_cast<std::int8_t>(i);
   }
   return out;
 }
@@ -32,7 +32,7 @@ std::string encode(std::string_view bytes) {
       group = group << 8 | (j < n ? static_cast<unsigned char>(bytes[i + j]) : 0U);
     }
     for (std::size_t j = 0; j < 4; ++j) {
-      out += j <= n ? kAlphabet[group >> (18 - 6 * j) & 63] : '=';
+      out += j <= n ? kBase64Alphabet[group >> (18 - 6 * j) & 63] : '=';
     }
   }
   return out;

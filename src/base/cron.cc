@@ -28,7 +28,7 @@ std::vector<std::string_view> words(std::string_view text, std::string_view sepa
   }
 }
 
-Result<int> parse_number(std::string_view text) {
+Result<int> parse_cron_number(std::string_view text) {
   int n = 0;
   const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
@@ -87,7 +87,7 @@ Result<CronSchedule::Bits> CronSchedule::parse_range(std::string_view text, cons
     if (!name.empty() && found != bounds.names.end()) {
       return bounds.first_name + static_cast<int>(found - bounds.names.begin());
     }
-    return parse_number(part);
+    return parse_cron_number(part);
   };
   const auto range_and_step = split(text, '/');
   const auto ends = split(range_and_step[0], '-');
@@ -105,7 +105,7 @@ Result<CronSchedule::Bits> CronSchedule::parse_range(std::string_view text, cons
     }
   }
   if (range_and_step.size() == 2) {
-    SKIFF_ASSIGN(step, parse_number(range_and_step[1]));
+    SKIFF_ASSIGN(step, parse_cron_number(range_and_step[1]));
     if (ends.size() == 1) end = bounds.most;  // N/step is N-max/step
     if (step > 1) out.star = false;
   } else if (range_and_step.size() > 2) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMappedBits = 96;  // before an IPv4 address in an IPv6 one
 
-std::optional<int> parse_number(std::string_view text, int base, int most) {
+std::optional<int> parse_ip_number(std::string_view text, int base, int most) {
   int n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n, base);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size() || n > most ||
@@ -26,7 +26,7 @@ bool parse_v4(std::string_view text, std::uint8_t* out) {
   const auto parts = split(text, '.');
   if (parts.size() != 4) return false;
   for (std::size_t i = 0; i < 4; ++i) {
-    const auto n = parse_number(parts[i], 10, 255);
+    const auto n = parse_ip_number(parts[i], 10, 255);
     if (!n) return false;
     out[i] = static_cast<std::uint8_t>(*n);
   }
@@ -44,7 +44,7 @@ bool parse_groups(std::string_view text, std::vector<std::uint8_t>& out) {
       out.insert(out.end(), v4, v4 + 4);
       continue;
     }
-    const auto n = parse_number(parts[i], 16, 0xFFFF);
+    const auto n = parse_ip_number(parts[i], 16, 0xFFFF);
     if (!n || parts[i].size() > 4) return false;
     out.push_back(static_cast<std::uint8_t>(*n >> 8));
     out.push_back(static_cast<std::uint8_t>(*n & 0xFF));
@@ -141,7 +141,7 @@ std::optional<IpBlock> parse_cidr(std::string_view text) {
   if (slash == text.npos) return std::nullopt;
   const auto address = parse_ip(text.substr(0, slash));
   const bool v4 = text.substr(0, slash).find(':') == text.npos;
-  const auto prefix = parse_number(text.substr(slash + 1), 10, v4 ? 32 : 128);
+  const auto prefix = parse_ip_number(text.substr(slash + 1), 10, v4 ? 32 : 128);
   if (!address || !prefix) return std::nullopt;
   return IpBlock{.address = *address, .prefix = *prefix, .v4 = v4};
 }

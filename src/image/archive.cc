@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kContainerdName = "io.containerd.image.name";
 constexpr std::string_view kOciName = "org.opencontainers.image.ref.name";
 
-std::unexpected<Error> bad(std::string_view why) {
+std::unexpected<Error> bad_archive(std::string_view why) {
   return fail(Code::kInvalid, fmt::format("this is no archive of images: {}", why));
 }
 
@@ -64,9 +64,9 @@ class Loader {
     } else if (files_.contains("manifest.json")) {
       SKIFF_TRY(take_docker());
     } else {
-      return bad("it has neither index.json nor manifest.json");
+      return bad_archive("it has neither index.json nor manifest.json");
     }
-    if (added_.empty()) return bad("it has no image for this machine");
+    if (added_.empty()) return bad_archive("it has no image for this machine");
     return std::move(added_);
   }
 
@@ -79,7 +79,7 @@ class Loader {
       if (link == links_.end()) break;
       path = link->second;
     }
-    return bad(fmt::format("{} is missing", given));
+    return bad_archive(fmt::format("{} is missing", given));
   }
 
   Result<json::value> document(const std::string& path) const {
@@ -104,12 +104,12 @@ class Loader {
     SKIFF_ASSIGN(const json::value index, document("index.json"));
     for (const json::value& entry : json::get_array(index, {"manifests"})) {
       SKIFF_ASSIGN(Descriptor target, parse_descriptor(entry));
-      if (!store_.has_blob(target.digest)) return bad(target.digest + " is missing");
+      if (!store_.has_blob(target.digest)) return bad_archive(target.digest + " is missing");
       Descriptor at = target;
       SKIFF_ASSIGN(json::value document, parsed(at));
       if (is_index(document)) {
         SKIFF_ASSIGN(at, choose_platform(document, this_platform()));
-        if (!store_.has_blob(at.digest)) return bad(at.digest + " is missing");
+        if (!store_.has_blob(at.digest)) return bad_archive(at.digest + " is missing");
         SKIFF_ASSIGN(document, parsed(at));
       }
       SKIFF_ASSIGN(const Manifest manifest, parse_manifest(document));
@@ -174,7 +174,7 @@ class Loader {
       const StoredImage stored{.name = reference.text(), .target = target, .manifest = manifest};
       SKIFF_ASSIGN(const Image image, store_.read(stored));
       for (const Descriptor& layer : image.manifest.layers) {
-        if (!store_.has_blob(layer.digest)) return bad(layer.digest + " is missing");
+        if (!store_.has_blob(layer.digest)) return bad_archive(layer.digest + " is missing");
       }
       SKIFF_TRY(store_.unpack(image));
       SKIFF_TRY(store_.set(stored));

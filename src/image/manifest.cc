@@ -11,7 +11,7 @@ namespace {
 // Docker stops at 127, so nobody makes images of more.
 constexpr std::size_t kLayersMax = 127;
 
-std::unexpected<Error> bad(std::string_view what) {
+std::unexpected<Error> bad_manifest(std::string_view what) {
   return fail(Code::kInvalid, fmt::format("the image cannot be read: {}", what));
 }
 
@@ -42,9 +42,9 @@ Result<Descriptor> parse_descriptor(const json::value& v) {
                  .digest = std::string(json::get_string(v, {"digest"})),
                  .size = json::get_int(v, {"size"}).value_or(-1)};
   if (!is_digest(out.digest)) {
-    return bad(fmt::format("\"{}\" is not a SHA-256 digest", out.digest));
+    return bad_manifest(fmt::format("\"{}\" is not a SHA-256 digest", out.digest));
   }
-  if (out.size < 0) return bad(fmt::format("{} has no size", out.digest));
+  if (out.size < 0) return bad_manifest(fmt::format("{} has no size", out.digest));
   return out;
 }
 
@@ -79,10 +79,10 @@ Result<Descriptor> choose_platform(const json::value& index, const Platform& pla
 
 Result<Manifest> parse_manifest(const json::value& document) {
   if (json::get_int(document, {"schemaVersion"}) == 1) {
-    return bad("its manifest is of schema version 1, which registries gave up in 2020");
+    return bad_manifest("its manifest is of schema version 1, which registries gave up in 2020");
   }
   const json::value* config = json::find(document, {"config"});
-  if (config == nullptr) return bad("its manifest names no configuration");
+  if (config == nullptr) return bad_manifest("its manifest names no configuration");
   Manifest out;
   SKIFF_ASSIGN(out.config, parse_descriptor(*config));
   for (const json::value& layer : json::get_array(document, {"layers"})) {
@@ -90,7 +90,7 @@ Result<Manifest> parse_manifest(const json::value& document) {
     out.layers.push_back(std::move(parsed));
   }
   if (out.layers.size() > kLayersMax) {
-    return bad(fmt::format("it has {} layers; at most {}", out.layers.size(), kLayersMax));
+    return bad_manifest(fmt::format("it has {} layers; at most {}", out.layers.size(), kLayersMax));
   }
   return out;
 }
@@ -106,7 +106,7 @@ Result<Config> parse_config(std::string_view text) {
              .user = std::string(json::get_string(document, {"config", "User"})),
              .stop_signal = std::string(json::get_string(document, {"config", "StopSignal"}))};
   for (const std::string& id : out.diff_ids) {
-    if (!is_digest(id)) return bad(fmt::format("\"{}\" is not a SHA-256 digest", id));
+    if (!is_digest(id)) return bad_manifest(fmt::format("\"{}\" is not a SHA-256 digest", id));
   }
   for (const std::string& pair : json::strings(json::get_array(document, {"config", "Env"}))) {
     const std::size_t equals = pair.find('=');

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 15s;
 constexpr int kRedirects = 5;
 // Manifests are kilobytes; the distribution specification lets servers refuse more than this.
-constexpr std::size_t kDocumentMax = 4 * 1024 * 1024;
+constexpr std::size_t kFetchedDocumentMax = 4 * 1024 * 1024;
 
 bool redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -25,7 +25,7 @@ Result<std::string> body_of(net::StreamingResponse& response) {
     SKIFF_ASSIGN(const auto piece, response.read(kPatience));
     if (!piece) return out;
     out += *piece;
-    if (out.size() > kDocumentMax) return fail(Code::kTooLarge, "the answer is too large");
+    if (out.size() > kFetchedDocumentMax) return fail(Code::kTooLarge, "the answer is too large");
   }
 }
 

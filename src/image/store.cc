@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 namespace {
 
 // Manifests and configurations are kilobytes; more is an attack on memory.
-constexpr std::uintmax_t kDocumentMax = 8 * 1024 * 1024;
+constexpr std::uintmax_t kStoredDocumentMax = 8 * 1024 * 1024;
 
 std::unexpected<Error> damaged(std::string_view name, std::string_view why) {
   return fail(Code::kInternal,
               fmt::format("image {} is damaged ({}); pull or load it again", name, why));
 }
 
-json::object to_json(const StoredImage& image) {
+json::object record_of(const StoredImage& image) {
   return {{"name", image.name}, {"target", image.target}, {"manifest", image.manifest}};
 }
 
@@ -129,7 +129,7 @@ bool Store::has_blob(std::string_view digest) const {
 Result<std::string> Store::read_blob(std::string_view digest) const {
   const std::string path = blob_path(digest);
   std::error_code error;
-  if (const auto size = fs::file_size(path, error); !error && size > kDocumentMax) {
+  if (const auto size = fs::file_size(path, error); !error && size > kStoredDocumentMax) {
     return fail(Code::kTooLarge, fmt::format("{} is too large to be a document", digest));
   }
   SKIFF_ASSIGN(std::string text, read_file(path));
@@ -207,7 +207,7 @@ Result<std::vector<std::string>> Store::layers(const Image& image) const {
 
 Result<void> Store::set(const StoredImage& image) const {
   return replace_file(at("refs/" + net::sha256_hex(image.name)),
-                      json::serialize(to_json(image)) + "\n");
+                      json::serialize(record_of(image)) + "\n");
 }
 
 Result<std::vector<StoredImage>> Store::list() const {
@@ -265,7 +265,7 @@ Result<void> Store::use(const std::string& owner, const StoredImage& image) cons
   const std::string folder = at("uses/" + owner);
   SKIFF_TRY(make_folder(folder));
   return replace_file(fmt::format("{}/{}", folder, digest_hex(image.manifest)),
-                      json::serialize(to_json(image)) + "\n");
+                      json::serialize(record_of(image)) + "\n");
 }
 
 void Store::forget(const std::string& owner) const {

@@ -33,7 +33,7 @@ std::string_view text(const char* block, Field field) {
 }
 
 // Octal, or GNU's two's complement for what octal cannot hold.
-std::optional<std::int64_t> number(const char* block, Field field) {
+std::optional<std::int64_t> tar_number(const char* block, Field field) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(block + field.at);
   if ((bytes[0] & 0x80) != 0) {
     std::uint64_t value = (bytes[0] & 0x40) != 0 ? ~std::uint64_t{0} : 0;
@@ -97,8 +97,9 @@ std::optional<std::int64_t> decimal(std::string_view digits) {
 }
 
 Result<TarEntry> parse_header(const char* block) {
-  const auto mode = number(block, kMode), uid = number(block, kUid), gid = number(block, kGid),
-             size = number(block, kSize), time = number(block, kTime);
+  const auto mode = tar_number(block, kMode), uid = tar_number(block, kUid),
+             gid = tar_number(block, kGid), size = tar_number(block, kSize),
+             time = tar_number(block, kTime);
   if (!mode || !uid || !gid || !size || !time || *size < 0) return broken("a number is none");
   TarEntry out{.path = std::string(text(block, kName)),
                .link = std::string(text(block, kLink)),
@@ -217,9 +218,9 @@ Result<std::optional<TarEntry>> TarReader::next() {
     SKIFF_ASSIGN(const bool more, read_block(block));
     if (!more) return std::nullopt;
     if (std::all_of(block, block + kBlock, [](char c) { return c == 0; })) return std::nullopt;
-    if (number(block, kSum) != checksum(block)) return broken("the sum of a header is wrong");
+    if (tar_number(block, kSum) != checksum(block)) return broken("the sum of a header is wrong");
     const char flag = block[kType];
-    const auto size = number(block, kSize);
+    const auto size = tar_number(block, kSize);
     if (!size || *size < 0) return broken("a size is none");
     left_ = *size;
     padding_ = (kBlock - *size % kBlock) % kBlock;

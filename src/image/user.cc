@@ -20,7 +20,7 @@ namespace {
 
 constexpr off_t kFileMax = 1024 * 1024;
 
-std::optional<int> number(std::string_view text) {
+std::optional<int> user_number(std::string_view text) {
   int value = 0;
   const auto end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, value);
@@ -36,7 +36,7 @@ std::optional<std::vector<std::string_view>> entry(std::string_view file, std::s
     if (parts.size() < fields || line.starts_with('#')) continue;
     if (parts[0] == wanted) return parts;
   }
-  if (!number(wanted)) return std::nullopt;
+  if (!user_number(wanted)) return std::nullopt;
   for (const std::string_view line : split(file, '\n')) {
     auto parts = split(line, ':');
     if (parts.size() >= fields && parts[2] == wanted) return parts;
@@ -74,13 +74,13 @@ Result<User> find_user(const Accounts& accounts, std::string_view wanted) {
   if (name.empty()) name = "0";
   User out;
   if (const auto line = entry(accounts.passwd, name, 6)) {
-    const auto uid = number((*line)[2]), gid = number((*line)[3]);
+    const auto uid = user_number((*line)[2]), gid = user_number((*line)[3]);
     if (!uid || !gid) {
       return fail(Code::kInvalid, fmt::format("user {}: its line in /etc/passwd is broken", name));
     }
     out = {.uid = *uid, .gid = *gid, .home = std::string((*line)[5])};
     if (out.home.empty()) out.home = "/";
-  } else if (const auto uid = number(name)) {
+  } else if (const auto uid = user_number(name)) {
     out.uid = *uid;
     if (*uid == 0) out.home = "/root";
   } else {
@@ -90,7 +90,7 @@ Result<User> find_user(const Accounts& accounts, std::string_view wanted) {
   }
   if (group.empty()) return out;
   const auto line = entry(accounts.group, group, 3);
-  const auto gid = line ? number((*line)[2]) : number(group);
+  const auto gid = line ? user_number((*line)[2]) : user_number(group);
   if (!gid) {
     return fail(Code::kNotFound, fmt::format("unable to find group {}: no matching entries in "
                                              "group file",

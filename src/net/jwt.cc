@@ -47,7 +47,7 @@ std::optional<std::string> url_decode(std::string_view text) {
   return out;
 }
 
-std::unexpected<Error> failed(std::string_view what) {
+std::unexpected<Error> jwt_failed(std::string_view what) {
   return fail(Code::kInternal, "could not " + std::string(what) + ": " + openssl_complaint());
 }
 
@@ -127,7 +127,7 @@ std::optional<std::string> to_der(std::string_view raw) {
 Result<Key> read_public_key(std::string_view pem) {
   const Bio bio = bio_of(pem);
   Key key(PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, const_cast<char*>("")));
-  if (!key) return failed("read a public key");
+  if (!key) return jwt_failed("read a public key");
   return key;
 }
 
@@ -162,7 +162,7 @@ JwtKeys::~JwtKeys() = default;
 
 Result<SigningKey> make_signing_key() {
   const Key key(EVP_EC_gen("P-256"));
-  if (!key) return failed("make a key");
+  if (!key) return jwt_failed("make a key");
   const auto text_of = [](auto&& write) {
     const Bio bio(BIO_new(BIO_s_mem()));
     write(bio.get());
@@ -201,17 +201,17 @@ Result<std::string> JwtKeys::sign(const json::object& claims) const {
   if (!context ||
       EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, known.key.get()) != 1 ||
       EVP_DigestSign(context.get(), nullptr, &size, data, text.size()) != 1) {
-    return failed("sign a token");
+    return jwt_failed("sign a token");
   }
   std::string signature(size, '\0');
   if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, data,
                      text.size()) != 1) {
-    return failed("sign a token");
+    return jwt_failed("sign a token");
   }
   signature.resize(size);
   if (known.algorithm == "ES256") {
     const auto raw = from_der(signature);
-    if (!raw) return failed("sign a token");
+    if (!raw) return jwt_failed("sign a token");
     signature = *raw;
   }
   return text + "." + url_encode(signature);

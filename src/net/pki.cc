@@ -28,7 +28,7 @@ std::string bio_text(BIO* bio) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-std::unexpected<Error> failed(std::string_view what) {
+std::unexpected<Error> pki_failed(std::string_view what) {
   return fail(Code::kInternal, fmt::format("cannot {}: {}", what, openssl_complaint()));
 }
 
@@ -94,11 +94,11 @@ bool set_serial(X509* certificate) {
 Result<Identity> make(const Template& what, X509* issuer, EVP_PKEY* issuer_key) {
   const Key key(EVP_EC_gen("P-256"));
   const Certificate made(X509_new());
-  if (!key || !made) return failed("make a key");
+  if (!key || !made) return pki_failed("make a key");
   X509* certificate = made.get();
   X509* signer = issuer != nullptr ? issuer : certificate;
   X509_set_version(certificate, X509_VERSION_3);
-  if (!set_serial(certificate)) return failed("draw a serial number");
+  if (!set_serial(certificate)) return pki_failed("draw a serial number");
   // Begun an hour ago: clocks of other machines may be behind.
   X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
   X509_time_adj_ex(X509_getm_notAfter(certificate), static_cast<int>(what.valid.count()), 0,
@@ -110,18 +110,18 @@ Result<Identity> make(const Template& what, X509* issuer, EVP_PKEY* issuer_key) 
   X509_set_pubkey(certificate, key.get());
   for (const Extension& extension : what.extensions) {
     if (!add_extension(certificate, signer, extension.id, extension.value)) {
-      return failed("add an extension to a certificate");
+      return pki_failed("add an extension to a certificate");
     }
   }
   if (what.names != nullptr && !add_alternative_names(certificate, *what.names)) {
-    return failed("add the server's names to its certificate");
+    return pki_failed("add the server's names to its certificate");
   }
   // Only now: the authority's own key identifier has to be there before it can be pointed to.
   if (!add_extension(certificate, signer, NID_authority_key_identifier, "keyid:always")) {
-    return failed("name the issuer's key in a certificate");
+    return pki_failed("name the issuer's key in a certificate");
   }
   if (X509_sign(certificate, issuer_key != nullptr ? issuer_key : key.get(), EVP_sha256()) == 0) {
-    return failed("sign a certificate");
+    return pki_failed("sign a certificate");
   }
   const Bio certificate_text(BIO_new(BIO_s_mem()));
   const Bio key_text(BIO_new(BIO_s_mem()));
@@ -174,7 +174,7 @@ Result<std::chrono::sys_seconds> valid_until(std::string_view certificate_pem) {
   SKIFF_ASSIGN(const auto certificates, read_certificates(certificate_pem));
   tm parts{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificates.front().get()), &parts) != 1) {
-    return failed("read when a certificate ends");
+    return pki_failed("read when a certificate ends");
   }
   return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
 }

@@ -11,7 +11,7 @@
 namespace skiff::node {
 namespace {
 
-api::Resource volumes_resource() {
+api::Resource persistent_volumes() {
   return {.group = "",
           .version = "v1",
           .plural = "persistentvolumes",
@@ -86,7 +86,7 @@ void Agent::Impl::reclaim(const Object& volume) {
 // made again, because the volume is looked at again.
 void Agent::Impl::let_go(const Object& volume) {
   client::Write write;
-  write.resource = volumes_resource();
+  write.resource = persistent_volumes();
   write.name = api::name(*volume);
   write.uid = api::uid(*volume);
   if (api::deleting(*volume)) {

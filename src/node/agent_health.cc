@@ -11,7 +11,7 @@ namespace {
 // Probes that learnt nothing are repeated at once, as kubelet does, before that is told.
 constexpr int kTries = 3;
 
-const json::value* status_of(const json::value& pod, std::string_view container) {
+const json::value* health_status_of(const json::value& pod, std::string_view container) {
   for (const std::string_view list : {"initContainerStatuses", "containerStatuses"}) {
     for (const json::value& status : json::get_array(pod, {"status", list})) {
       if (json::get_string(status, {"name"}) == container) return &status;
@@ -52,7 +52,7 @@ std::map<std::string, Verdict, std::less<>> Agent::Impl::look_after(Pod& pod) {
       const std::string name(json::get_string(container, {"name"}));
       for (const ContainerRecord& record : pod.sandbox->containers) {
         if (record.name != name || record.state != ContainerState::kRunning) continue;
-        const json::value* status = status_of(*pod.object, name);
+        const json::value* status = health_status_of(*pod.object, name);
         if (start_hook(container, status, record.attempt, pod.hooks) != StartHook::kNone) continue;
         RunHealth& run = pod.health[name];
         if (run.attempt != record.attempt) {

@@ -11,7 +11,7 @@
 namespace skiff::node {
 namespace {
 
-constexpr std::chrono::seconds kLookEvery{2};
+constexpr std::chrono::seconds kProgressLookEvery{2};
 // Runs looked at in one go. Where there are more, each waits for its turn.
 constexpr std::size_t kLooks = 512;
 // A pod that ended longer ago than this has told what it had to tell.
@@ -58,7 +58,8 @@ void Agent::Impl::look_at_progress(std::size_t round) {
     }
   }
   if (targets.empty()) {
-    return post_after(kLookEvery, [round](Impl& agent) { agent.look_at_progress(round + 1); });
+    return post_after(kProgressLookEvery,
+                      [round](Impl& agent) { agent.look_at_progress(round + 1); });
   }
   // Beside the agent: the disk may take its time. The next look waits for this one.
   probers_.run(
@@ -66,7 +67,8 @@ void Agent::Impl::look_at_progress(std::size_t round) {
         auto news = progress_.look(targets, many, clock_.elapsed(), clock_.now());
         post([news = std::move(news), round](Impl& agent) {
           for (const ProgressNews& one : news) agent.tell_progress(one);
-          agent.post_after(kLookEvery, [round](Impl& next) { next.look_at_progress(round + 1); });
+          agent.post_after(kProgressLookEvery,
+                           [round](Impl& next) { next.look_at_progress(round + 1); });
         });
       });
 }

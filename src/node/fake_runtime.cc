@@ -15,7 +15,7 @@ namespace {
 // Load tests start many thousands of containers: what is kept for tests is bounded.
 constexpr std::size_t kJournalEntries = 100'000;
 
-ContainerRecord* find_container(SandboxRecord& record, std::string_view name) {
+ContainerRecord* find_container_record(SandboxRecord& record, std::string_view name) {
   for (ContainerRecord& container : record.containers) {
     if (container.name == name) return &container;
   }
@@ -87,7 +87,7 @@ void FakeRuntime::run_timers() {
 
 void FakeRuntime::end(Pod& pod, std::string_view container, int attempt, int exit_code, int signal,
                       bool oom) {
-  ContainerRecord* record = find_container(pod.record, container);
+  ContainerRecord* record = find_container_record(pod.record, container);
   if (record == nullptr || record->attempt != attempt) return;
   if (record->state != ContainerState::kRunning) return;
   record->state = ContainerState::kExited;
@@ -121,7 +121,7 @@ Result<void> FakeRuntime::start_container(std::string_view pod_uid, const Contai
     const auto found = pods_.find(pod_uid);
     if (found == pods_.end() || !found->second->record.alive) return no_pod(pod_uid);
     Pod& pod = *found->second;
-    ContainerRecord* record = find_container(pod.record, spec.name);
+    ContainerRecord* record = find_container_record(pod.record, spec.name);
     if (record != nullptr && record->attempt >= spec.attempt) return {};
     const Script script = director_ ? director_(pod.record.pod_name, spec.name, spec.attempt)
                                     : Script{.forever = true};
@@ -153,7 +153,7 @@ Result<void> FakeRuntime::signal(std::string_view pod_uid, std::string_view cont
     const auto found = pods_.find(pod_uid);
     if (found == pods_.end()) return no_pod(pod_uid);
     note(fmt::format("signal {}/{}/{}", pod_uid, container, number));
-    ContainerRecord* record = find_container(found->second->record, container);
+    ContainerRecord* record = find_container_record(found->second->record, container);
     if (record == nullptr) return fail(Code::kNotFound, "no such container");
     if (number == SIGTERM && found->second->scripts[record->name].ignores_term) return {};
     end(*found->second, container, record->attempt, 128 + number, number, false);
@@ -170,7 +170,7 @@ Result<std::unique_ptr<ExecSession>> FakeRuntime::exec(std::string_view pod_uid,
     const std::lock_guard lock(mutex_);
     const auto found = pods_.find(pod_uid);
     if (found == pods_.end()) return no_pod(pod_uid);
-    const ContainerRecord* record = find_container(found->second->record, spec.container);
+    const ContainerRecord* record = find_container_record(found->second->record, spec.container);
     if (record == nullptr || record->state != ContainerState::kRunning) {
       return fail(Code::kNotFound, fmt::format("container {} is not running", spec.container));
     }
@@ -187,7 +187,7 @@ Result<int> FakeRuntime::attach(std::string_view pod_uid, std::string_view conta
   const std::lock_guard lock(mutex_);
   const auto found = pods_.find(pod_uid);
   if (found == pods_.end()) return no_pod(pod_uid);
-  const ContainerRecord* record = find_container(found->second->record, container);
+  const ContainerRecord* record = find_container_record(found->second->record, container);
   if (record == nullptr || record->state != ContainerState::kRunning) {
     return fail(Code::kNotFound, fmt::format("container {} is not running", container));
   }

@@ -7,7 +7,7 @@
 namespace skiff::node {
 namespace {
 
-Mirror::Key key_of(const json::value& object) {
+Mirror::Key mirror_key(const json::value& object) {
   return {std::string(api::ns(object)), std::string(api::name(object))};
 }
 
@@ -21,9 +21,9 @@ void Mirror::apply(const client::Event& event) {
   revision_ = std::max(revision_, api::revision(*event.object));
   if (keep_ == Keep::kNothing) return;
   if (event.type == client::EventType::kDeleted) {
-    objects_.erase(key_of(*event.object));
+    objects_.erase(mirror_key(*event.object));
   } else {
-    objects_[key_of(*event.object)] = extract_(event.object);
+    objects_[mirror_key(*event.object)] = extract_(event.object);
   }
 }
 
@@ -46,7 +46,7 @@ Result<std::vector<client::Event>> Mirror::relist() {
   SKIFF_ASSIGN(client::List list, client_.list(resource_, "", {}));
   std::vector<client::Event> events;
   std::map<Key, Object> fresh;
-  for (Object& object : list.items) fresh[key_of(*object)] = std::move(object);
+  for (Object& object : list.items) fresh[mirror_key(*object)] = std::move(object);
   for (const auto& [key, old] : objects_) {
     const auto now = fresh.find(key);
     if (now == fresh.end() || api::uid(*now->second) != api::uid(*old)) {

@@ -9,7 +9,8 @@
 namespace skiff::node {
 namespace {
 
-const json::value* status_of(const json::value& pod, std::string_view list, std::string_view name) {
+const json::value* listed_status_of(const json::value& pod, std::string_view list,
+                                    std::string_view name) {
   for (const json::value& status : json::get_array(pod, {"status", list})) {
     if (json::get_string(status, {"name"}) == name) return &status;
   }
@@ -122,7 +123,7 @@ ContainerFacts facts_of(const PodView& view, const json::value& spec, std::strin
   ContainerFacts facts;
   facts.spec = &spec;
   facts.name = std::string(json::get_string(spec, {"name"}));
-  facts.old_status = status_of(*view.pod, statuses, facts.name);
+  facts.old_status = listed_status_of(*view.pod, statuses, facts.name);
   if (const ContainerRecord* record = record_of(view, facts.name)) {
     read_record(facts, *record, view.sandbox->alive, now);
   } else if (facts.old_status != nullptr) {

@@ -7,7 +7,7 @@
 namespace skiff::node {
 namespace {
 
-constexpr std::chrono::milliseconds kLookEvery{20};
+constexpr std::chrono::milliseconds kShutdownLookEvery{20};
 
 struct Leaving {
   std::string uid;
@@ -46,7 +46,7 @@ void stop_all_pods(Runtime& runtime, const ShutdownOptions& options) {
     std::erase_if(leaving, [&](const Leaving& pod) {
       return options.elapsed() >= pod.deadline || running(runtime, pod.uid).empty();
     });
-    if (!leaving.empty()) options.sleep(kLookEvery);
+    if (!leaving.empty()) options.sleep(kShutdownLookEvery);
   }
   for (const std::string& uid : all) (void)runtime.stop_sandbox(uid);
 }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::chrono::hours kAgeMax{24};
 
-std::string key_of(const TokenWish& wish) {
+std::string token_key(const TokenWish& wish) {
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", wish.pod_uid, wish.ns, wish.account, wish.pod,
                      wish.audience, wish.seconds);
 }
@@ -17,7 +17,7 @@ std::string key_of(const TokenWish& wish) {
 bool renewal_due(Duration age, Duration life) { return age >= kAgeMax || age * 5 >= life * 4; }
 
 Result<std::string> TokenCache::get(const TokenWish& wish) {
-  const std::string key = key_of(wish);
+  const std::string key = token_key(wish);
   const auto found = tokens_.find(key);
   const Time now = clock_.now();
   const std::chrono::seconds life(wish.seconds);

@@ -7,10 +7,6 @@
 namespace skiff::scheduler {
 namespace {
 
-std::int64_t at(const Amounts& amounts, std::size_t resource) {
-  return resource < amounts.size() ? amounts[resource] : 0;
-}
-
 const Amounts& used_on(const std::map<std::string, Amounts>& used, const std::string& node) {
   static const Amounts kNone;
   const auto found = used.find(node);
@@ -42,7 +38,8 @@ bool Ground::takes(const Snapshot& now, const Pod& pod, const std::string& node)
   const Amounts& used = used_on(now.used, node);
   return std::ranges::all_of(pod.requests, [&](const auto& request) {
     const std::size_t resource = request.first;
-    return at(has, resource) - at(used, resource) >= at(had, resource) - at(before, resource);
+    return amount_at(has, resource) - amount_at(used, resource) >=
+           amount_at(had, resource) - amount_at(before, resource);
   });
 }
 

@@ -24,10 +24,6 @@ struct Slot {
   Amounts free = {};
 };
 
-std::int64_t at(const Amounts& amounts, std::size_t resource) {
-  return resource < amounts.size() ? amounts[resource] : 0;
-}
-
 // How to call a gang ("namespace/name") to its user. Those of training jobs have the job's uid for
 // a name, which tells nobody anything.
 std::string called(std::string_view gang) {
@@ -40,7 +36,7 @@ std::string called(std::string_view gang) {
 // The first resource a pod asks for that the slot lacks.
 std::optional<std::size_t> lacking(const Pod& pod, const Amounts& amounts) {
   for (const auto& [resource, milli] : pod.requests) {
-    if (milli > at(amounts, resource)) return resource;
+    if (milli > amount_at(amounts, resource)) return resource;
   }
   return std::nullopt;
 }
@@ -57,9 +53,9 @@ double fullness(const Pod& pod, const Slot& slot) {
   double most = 0;
   for (const auto& [resource, milli] : pod.requests) {
     if (resource == kPodCount) continue;
-    const auto all = static_cast<double>(at(slot.node->allocatable, resource));
+    const auto all = static_cast<double>(amount_at(slot.node->allocatable, resource));
     if (all == 0) continue;  // a port
-    const auto left = static_cast<double>(at(slot.free, resource) - milli);
+    const auto left = static_cast<double>(amount_at(slot.free, resource) - milli);
     most = std::max(most, 1.0 - left / std::max(all, 1.0));
   }
   return most;
@@ -70,7 +66,8 @@ double room_for(const Pod& pod, const Slot& slot) {
   double least = std::numeric_limits<double>::max();
   for (const auto& [resource, milli] : pod.requests) {
     if (resource == kPodCount || milli <= 0) continue;
-    const auto left = static_cast<double>(std::max<std::int64_t>(0, at(slot.free, resource)));
+    const auto left =
+        static_cast<double>(std::max<std::int64_t>(0, amount_at(slot.free, resource)));
     least = std::min(least, left / static_cast<double>(milli));
   }
   return least;
@@ -118,7 +115,7 @@ std::vector<Slot> slots_beside(const Snapshot& snapshot,
     for (const std::size_t port : ports) slot.free[port] = 1000;
     const auto used = taken.find(name);
     for (std::size_t i = 0; used != taken.end() && i < slot.free.size(); ++i) {
-      slot.free[i] -= at(used->second, i);
+      slot.free[i] -= amount_at(used->second, i);
     }
     slots.push_back(std::move(slot));
   }
@@ -321,9 +318,9 @@ class Round {
     const Amounts& used = amounts(snapshot_.used);
     const Amounts& lasting = amounts(snapshot_.lasting);
     for (std::size_t i = 0; i < slot.free.size(); ++i) {
-      const std::int64_t passing = at(used, i) - at(lasting, i);
-      slot.free[i] =
-          std::max<std::int64_t>(0, std::min(slot.free[i], at(beside_gang.free, i) - passing));
+      const std::int64_t passing = amount_at(used, i) - amount_at(lasting, i);
+      slot.free[i] = std::max<std::int64_t>(
+          0, std::min(slot.free[i], amount_at(beside_gang.free, i) - passing));
     }
   }
 
@@ -415,7 +412,7 @@ class Round {
       if (!lack) continue;
       auto& [count, roomiest] = shortages[*lack];
       ++count;
-      if (roomiest == nullptr || at(slot.free, *lack) > at(roomiest->free, *lack)) {
+      if (roomiest == nullptr || amount_at(slot.free, *lack) > amount_at(roomiest->free, *lack)) {
         roomiest = &slot;
       }
     }
@@ -446,8 +443,8 @@ class Round {
     }
     return fmt::format("{} Insufficient {} (asks {}, {}free {} of {})", count, name,
                        show_milli(name, asked(pod, resource)), count > 1 ? "most " : "",
-                       show_milli(name, at(roomiest.free, resource)),
-                       show_milli(name, at(roomiest.node->allocatable, resource)));
+                       show_milli(name, amount_at(roomiest.free, resource)),
+                       show_milli(name, amount_at(roomiest.node->allocatable, resource)));
   }
 
   const Snapshot& snapshot_;

@@ -21,6 +21,10 @@ namespace skiff::scheduler {
 
 // Amounts in thousandths, by the resource's number in Snapshot::resources.
 using Amounts = std::vector<std::int64_t>;
+// 0 of what is not listed.
+inline std::int64_t amount_at(const Amounts& amounts, std::size_t resource) {
+  return resource < amounts.size() ? amounts[resource] : 0;
+}
 using Requests = std::vector<std::pair<std::size_t, std::int64_t>>;
 
 // Number 0 of every snapshot is the count of pods itself.

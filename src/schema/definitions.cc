@@ -10,21 +10,21 @@ namespace {
 // Types nest only as deep as lists of maps do; more is no definition of ours.
 constexpr int kTypeDepth = 8;
 
-std::unexpected<Error> bad(std::string_view what, std::string_view line) {
+std::unexpected<Error> bad_definition(std::string_view what, std::string_view line) {
   return fail(Code::kInternal, fmt::format("definition: {} in '{}'", what, line));
 }
 
 Result<Schema> read_type(std::string_view text, int depth);
 
 Result<SchemaPtr> read_inner(std::string_view text, char close, int depth) {
-  if (text.size() < 3 || text.back() != close) return bad("unclosed type", text);
+  if (text.size() < 3 || text.back() != close) return bad_definition("unclosed type", text);
   SKIFF_ASSIGN(Schema inner, read_type(text.substr(1, text.size() - 2), depth + 1));
   return std::make_shared<const Schema>(std::move(inner));
 }
 
 Result<Schema> read_type(std::string_view text, int depth) {
   Schema out{.builtin = true};
-  if (text.empty() || depth > kTypeDepth) return bad("bad type", text);
+  if (text.empty() || depth > kTypeDepth) return bad_definition("bad type", text);
   if (text[0] == '@') {
     out.ref = text.substr(1);
   } else if (text[0] == '[') {
@@ -42,7 +42,7 @@ Result<Schema> read_type(std::string_view text, int depth) {
     out.type = Type::kObject;
   } else {
     if (text.size() > 2 && text[1] == ':') out.format = text.substr(2);
-    if (text.size() > 1 && text[1] != ':') return bad("unknown type", text);
+    if (text.size() > 1 && text[1] != ':') return bad_definition("unknown type", text);
     switch (text[0]) {
       case 's':
         out.type = Type::kString;
@@ -64,7 +64,7 @@ Result<Schema> read_type(std::string_view text, int depth) {
         out.preserve_unknown = true;
         break;
       default:
-        return bad("unknown type", text);
+        return bad_definition("unknown type", text);
     }
   }
   return out;
@@ -72,7 +72,7 @@ Result<Schema> read_type(std::string_view text, int depth) {
 
 Result<void> read_keyword(std::string_view word, Schema& out) {
   const std::size_t at = word.find('=');
-  if (at == std::string_view::npos) return bad("unknown keyword", word);
+  if (at == std::string_view::npos) return bad_definition("unknown keyword", word);
   const std::string_view key = word.substr(0, at), value = word.substr(at + 1);
   if (key == "default") {
     SKIFF_ASSIGN(out.fallback, json::parse(value));
@@ -89,13 +89,13 @@ Result<void> read_keyword(std::string_view word, Schema& out) {
   } else if (key == "ps") {
     out.patch_strategy = value;
   } else {
-    return bad("unknown keyword", word);
+    return bad_definition("unknown keyword", word);
   }
   return {};
 }
 
 Result<Schema> read_line(const std::vector<std::string_view>& words) {
-  if (words.size() < 2) return bad("type missing", words[0]);
+  if (words.size() < 2) return bad_definition("type missing", words[0]);
   SKIFF_ASSIGN(Schema out, read_type(words[1], 0));
   for (std::size_t i = 2; i < words.size(); ++i) SKIFF_TRY(read_keyword(words[i], out));
   return out;
@@ -131,7 +131,7 @@ Result<Schema> read_definition(std::string_view text) {
       first = false;
       continue;
     }
-    if (!line.starts_with(' ')) return bad("a property must be indented", line);
+    if (!line.starts_with(' ')) return bad_definition("a property must be indented", line);
     std::vector<std::string_view> words = split(line.substr(1), ' ');
     const std::size_t marks = words[0].find_first_of("!*~?");
     const std::string_view marked = marks == words[0].npos ? "" : words[0].substr(marks);

@@ -39,7 +39,7 @@ std::string go_json(const json::value& v) {
   return out;
 }
 
-std::string go_text(const json::value& v) {
+std::string go_scalar(const json::value& v) {
   return v.is_double() ? fmt::format("{}", v.get_double()) : json::serialize(v);
 }
 
@@ -161,12 +161,12 @@ std::string PathElement::text() const {
       for (std::size_t i = 0; i + 1 < flat.size(); i += 2) {
         if (i > 0) out += ',';
         out += json::get_string(flat[i], {});
-        out += "=" + go_text(flat[i + 1]);
+        out += "=" + go_scalar(flat[i + 1]);
       }
       return out + "]";
     }
     case Kind::kValue:
-      return "[=" + go_text(value_) + "]";
+      return "[=" + go_scalar(value_) + "]";
     case Kind::kIndex:
       return "[" + json::serialize(value_) + "]";
   }

@@ -32,7 +32,7 @@ void keep(std::vector<Node>& nodes, Node node) {
   if (!node.empty()) nodes.push_back(std::move(node));
 }
 
-Result<FieldSet> read(const json::object& fields, bool& member, std::size_t depth) {
+Result<FieldSet> read_field_set(const json::object& fields, bool& member, std::size_t depth) {
   if (depth > limits::kJsonDepth) return fail(Code::kBadRequest, "nested too deeply");
   std::vector<Node> nodes;
   nodes.reserve(fields.size());
@@ -46,7 +46,7 @@ Result<FieldSet> read(const json::object& fields, bool& member, std::size_t dept
     if (!element) return std::unexpected(std::move(element.error()));
     Node node{.element = std::move(*element)};
     if (const json::object* inner = below.if_object()) {
-      SKIFF_ASSIGN(node.children, read(*inner, node.member, depth + 1));
+      SKIFF_ASSIGN(node.children, read_field_set(*inner, node.member, depth + 1));
     } else if (!below.is_null()) {
       return fail(Code::kBadRequest, "a set of fields holds objects only");
     }
@@ -79,7 +79,7 @@ Result<FieldSet> FieldSet::from_json(const json::value& fields) {
   if (fields.is_null()) return FieldSet();
   if (!fields.is_object()) return fail(Code::kBadRequest, "a set of fields must be an object");
   bool root = false;
-  return read(fields.get_object(), root, 0);
+  return read_field_set(fields.get_object(), root, 0);
 }
 
 json::object FieldSet::to_json() const {

@@ -14,15 +14,15 @@ namespace {
 
 constexpr std::string_view kRefPrefix = "#/components/schemas/";
 
-std::unexpected<Error> bad(std::string_view path, std::string_view why) {
+std::unexpected<Error> bad_schema(std::string_view path, std::string_view why) {
   return fail(Code::kInvalid, fmt::format("{}: {}", path, why));
 }
 
 class Importer {
  public:
   Result<Schema> read(const json::value& v, std::string_view path, std::size_t depth) {
-    if (!v.is_object()) return bad(path, "a schema must be an object");
-    if (depth > limits::kJsonDepth) return bad(path, "nested too deeply");
+    if (!v.is_object()) return bad_schema(path, "a schema must be an object");
+    if (depth > limits::kJsonDepth) return bad_schema(path, "nested too deeply");
     Schema out;
     for (const auto& [key, value] : v.get_object()) {
       SKIFF_TRY(keyword(key, value, child(path, std::string_view(key)), depth, out));
@@ -54,7 +54,7 @@ class Importer {
       return {};
     }
     if (key == "enum") {
-      if (!v.is_array()) return bad(path, "must be a list");
+      if (!v.is_array()) return bad_schema(path, "must be a list");
       out.enumeration.assign(v.get_array().begin(), v.get_array().end());
       return {};
     }
@@ -66,35 +66,36 @@ class Importer {
   static Result<void> read_type(const json::value& v, const std::string& path, Schema& out) {
     constexpr std::array kTypes{Type::kObject,  Type::kArray,  Type::kString,
                                 Type::kInteger, Type::kNumber, Type::kBoolean};
-    if (!v.is_string()) return bad(path, "must be a string");
+    if (!v.is_string()) return bad_schema(path, "must be a string");
     for (const Type t : kTypes) {
       if (type_text(t) == json::view(v.get_string())) {
         out.type = t;
         return {};
       }
     }
-    return bad(path, fmt::format("unknown type \"{}\"", json::view(v.get_string())));
+    return bad_schema(path, fmt::format("unknown type \"{}\"", json::view(v.get_string())));
   }
 
   static Result<void> read_ref(const json::value& v, const std::string& path, Schema& out) {
-    if (!v.is_string()) return bad(path, "must be a string");
+    if (!v.is_string()) return bad_schema(path, "must be a string");
     const std::string_view text = json::view(v.get_string());
-    if (!text.starts_with(kRefPrefix)) return bad(path, "must point into components.schemas");
+    if (!text.starts_with(kRefPrefix))
+      return bad_schema(path, "must point into components.schemas");
     out.ref = text.substr(kRefPrefix.size());
     return {};
   }
 
   static Result<void> read_pattern(const json::value& v, const std::string& path, Schema& out) {
-    if (!v.is_string()) return bad(path, "must be a string");
+    if (!v.is_string()) return bad_schema(path, "must be a string");
     const RE2 re(json::view(v.get_string()), RE2::Quiet);
-    if (!re.ok()) return bad(path, fmt::format("not a regular expression: {}", re.error()));
+    if (!re.ok()) return bad_schema(path, fmt::format("not a regular expression: {}", re.error()));
     out.pattern = json::view(v.get_string());
     return {};
   }
 
   Result<void> read_properties(const json::value& v, const std::string& path, std::size_t depth,
                                Schema& out) {
-    if (!v.is_object()) return bad(path, "must be an object");
+    if (!v.is_object()) return bad_schema(path, "must be an object");
     for (const auto& [name, inner] : v.get_object()) {
       SKIFF_ASSIGN(Schema property, read(inner, entry(path, std::string_view(name)), depth + 1));
       out.properties.push_back({.name = name, .schema = std::move(property)});
@@ -112,7 +113,7 @@ class Importer {
 
   Result<void> read_list(const json::value& v, const std::string& path, std::size_t depth,
                          std::vector<Schema>& out) {
-    if (!v.is_array()) return bad(path, "must be a list");
+    if (!v.is_array()) return bad_schema(path, "must be a list");
     for (const json::value& item : v.get_array()) {
       SKIFF_ASSIGN(Schema inner, read(item, child(path, out.size()), depth + 1));
       out.push_back(std::move(inner));
@@ -172,18 +173,18 @@ class Importer {
   static Result<void> read_extension(std::string_view key, const json::value& v,
                                      const std::string& path, Schema& out) {
     if (key == "required") {
-      if (!v.is_array()) return bad(path, "must be a list");
+      if (!v.is_array()) return bad_schema(path, "must be a list");
       out.required = json::strings(v.get_array());
     } else if (key == "x-kubernetes-list-type") {
       const std::string_view text = json::get_string(v, {});
       if (text != "atomic" && text != "set" && text != "map") {
-        return bad(path, "must be atomic, set or map");
+        return bad_schema(path, "must be atomic, set or map");
       }
       out.list_type = text == "map"   ? ListType::kMap
                       : text == "set" ? ListType::kSet
                                       : ListType::kAtomic;
     } else if (key == "x-kubernetes-list-map-keys") {
-      if (!v.is_array()) return bad(path, "must be a list");
+      if (!v.is_array()) return bad_schema(path, "must be a list");
       out.list_map_keys = json::strings(v.get_array());
     } else if (key == "x-kubernetes-map-type") {
       out.atomic_map = json::get_string(v, {}) == "atomic";

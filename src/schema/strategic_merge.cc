@@ -20,7 +20,9 @@ constexpr std::string_view kDelete = "$deleteFromPrimitiveList/";
 // hostile patch hold a thread for minutes.
 constexpr std::size_t kMostItems = 4'000;
 
-std::unexpected<Error> bad(std::string why) { return fail(Code::kBadRequest, std::move(why)); }
+std::unexpected<Error> bad_patch(std::string why) {
+  return fail(Code::kBadRequest, std::move(why));
+}
 // Where the real server has no code for what is wrong, it says 500.
 std::unexpected<Error> odd(std::string why) { return fail(Code::kUnknown, std::move(why)); }
 
@@ -93,7 +95,7 @@ class Merger {
 
   Result<void> merge(const Schema& place, json::object& into, const json::object& patch,
                      std::size_t depth) {
-    if (depth > limits::kJsonDepth) return bad("the patch is nested too deeply");
+    if (depth > limits::kJsonDepth) return bad_patch("the patch is nested too deeply");
     SchemaPtr holder;
     const Schema& s = registry_.resolve(place, holder);
     if (const json::value* directive = patch.if_contains(kPatch)) {
@@ -121,7 +123,7 @@ class Merger {
   static Result<void> retain(json::object& into, const json::object& patch) {
     const json::value* keys = patch.if_contains(kRetainKeys);
     if (keys == nullptr) return {};
-    if (!keys->is_array()) return bad("invalid patch format of retainKeys");
+    if (!keys->is_array()) return bad_patch("invalid patch format of retainKeys");
     const std::vector<std::string> kept = json::strings(keys->get_array());
     std::vector<std::string> gone;
     for (const auto& [key, value] : into) {
@@ -195,7 +197,7 @@ class Merger {
   // What the patch holds must come in the order that it asks for.
   static Result<void> follows(const json::array& patch, const json::value& order,
                               const std::string& key) {
-    if (!order.is_array()) return bad("invalid patch format of setElementOrder list");
+    if (!order.is_array()) return bad_patch("invalid patch format of setElementOrder list");
     const json::array& wanted = order.get_array();
     if (wanted.empty()) return {};
     std::size_t at = 0;
@@ -261,8 +263,8 @@ class Merger {
       const bool deletes = name.starts_with(kDelete);
       if (!deletes && !name.starts_with(kOrder)) continue;
       if (!value.is_array()) {
-        return bad(fmt::format("invalid patch format of {} list",
-                               deletes ? "primitive" : "setElementOrder"));
+        return bad_patch(fmt::format("invalid patch format of {} list",
+                                     deletes ? "primitive" : "setElementOrder"));
       }
       const std::string_view field = name.substr(name.find('/') + 1);
       json::value* list = into.if_contains(field);
@@ -289,7 +291,7 @@ class Merger {
 
 Result<json::value> apply_strategic_merge(const Registry& registry, const Schema& schema,
                                           json::value document, const json::value& patch) {
-  if (!patch.is_object()) return bad("a strategic merge patch must be an object");
+  if (!patch.is_object()) return bad_patch("a strategic merge patch must be an object");
   if (!document.is_object()) document.emplace_object();
   Merger merger(registry);
   SKIFF_TRY(merger.merge(schema, document.get_object(), patch.get_object(), 0));

@@ -6,8 +6,6 @@
 namespace skiff::schema {
 namespace {
 
-using Node = FieldSet::Node;
-
 bool has_items(const json::value* v) {
   if (v == nullptr) return false;
   return (v->is_array() && !v->get_array().empty()) || (v->is_object() && !v->get_object().empty());
@@ -67,10 +65,10 @@ class LeafWalk {
 
  private:
   FieldSet members(const Typed& at, const json::object& object) const {
-    std::vector<Node> nodes;
+    std::vector<FieldSet::Node> nodes;
     nodes.reserve(object.size());
     for (const auto& [key, value] : object) {
-      Node node{.element = PathElement::field(key)};
+      FieldSet::Node node{.element = PathElement::field(key)};
       run(member_or_deduced(at, key), value, node.member, node.children);
       const bool bare = value.is_null() || (value.is_object() && value.get_object().empty());
       if (bare || !at.declares(key)) node.member = true;
@@ -81,11 +79,11 @@ class LeafWalk {
 
   FieldSet items(const Typed& at, const json::value& list) const {
     const Items named = named_items(at, list);
-    std::vector<Node> nodes;
+    std::vector<FieldSet::Node> nodes;
     for (std::size_t i = 0; i < named.size();) {
       std::size_t end = i + 1;
       while (end < named.size() && named[end].first == named[i].first) ++end;
-      Node node{.element = named[i].first};
+      FieldSet::Node node{.element = named[i].first};
       // Of items that stand twice nobody can own a part.
       if (end == i + 1) run(at.items(), *named[i].second, node.member, node.children);
       node.member = true;
@@ -124,7 +122,7 @@ class CompareWalk {
 
  private:
   struct Levels {
-    std::vector<Node> changed, removed;
+    std::vector<FieldSet::Node> changed, removed;
   };
 
   // True where the place counts as one value.
@@ -288,10 +286,10 @@ class RemoveWalk {
 
 FieldSet add_parents(const Registry& registry, const TypedPlace& place, const FieldSet& fields) {
   const Typed at(registry, place);
-  std::vector<Node> nodes;
+  std::vector<FieldSet::Node> nodes;
   nodes.reserve(fields.nodes().size());
-  for (const Node& node : fields.nodes()) {
-    Node next{.element = node.element, .member = node.member};
+  for (const FieldSet::Node& node : fields.nodes()) {
+    FieldSet::Node next{.element = node.element, .member = node.member};
     if (node.children.empty()) {
       nodes.push_back(std::move(next));
       continue;
@@ -315,8 +313,8 @@ bool reconcile(const Registry& registry, const TypedPlace& place, FieldSet& fiel
   const bool map = at.allows(Shape::kMap);
   if (map && at.untyped_map()) return false;
   if (map ? at.atomic_map() : at.allows(Shape::kList) && at.atomic_list()) return true;
-  std::vector<Node> nodes;
-  for (Node node : fields.nodes()) {
+  std::vector<FieldSet::Node> nodes;
+  for (FieldSet::Node node : fields.nodes()) {
     const std::optional<TypedPlace> inner = map ? at.member(node.element.name()) : at.items();
     if (!node.children.empty() && inner && reconcile(registry, *inner, node.children)) {
       node.member = true;

@@ -152,7 +152,7 @@ class MergeWalk {
 };
 
 // A value as Go prints it: %v and, with `syntax`, %#v.
-std::string go_text(const json::value& v, bool syntax) {
+std::string go_value_text(const json::value& v, bool syntax) {
   if (const json::object* o = v.if_object()) {
     std::set<std::string_view> keys;
     for (const auto& member : *o) keys.insert(member.key());
@@ -160,7 +160,7 @@ std::string go_text(const json::value& v, bool syntax) {
     for (const std::string_view key : keys) {
       if (!inner.empty()) inner += syntax ? ", " : " ";
       inner += syntax ? json::serialize(json::string(key)) : std::string(key);
-      inner += ":" + go_text(o->at(key), syntax);
+      inner += ":" + go_value_text(o->at(key), syntax);
     }
     return syntax ? "map[string]interface {}{" + inner + "}" : "map[" + inner + "]";
   }
@@ -168,7 +168,7 @@ std::string go_text(const json::value& v, bool syntax) {
     std::string inner;
     for (const json::value& item : *a) {
       if (!inner.empty()) inner += syntax ? ", " : " ";
-      inner += go_text(item, syntax);
+      inner += go_value_text(item, syntax);
     }
     return syntax ? "[]interface {}{" + inner + "}" : "[" + inner + "]";
   }
@@ -196,11 +196,13 @@ class CheckWalk {
         return scalar(at, v, path);
       case Shape::kList:
         if (v.is_array()) return items(at, v.get_array(), path);
-        if (!v.is_null()) say(path, fmt::format("expected list, got &{{{}}}", go_text(v, false)));
+        if (!v.is_null())
+          say(path, fmt::format("expected list, got &{{{}}}", go_value_text(v, false)));
         return;
       case Shape::kMap:
         if (v.is_object()) return members(at, v.get_object(), path);
-        if (!v.is_null()) say(path, fmt::format("expected map, got &{{{}}}", go_text(v, false)));
+        if (!v.is_null())
+          say(path, fmt::format("expected map, got &{{{}}}", go_value_text(v, false)));
         return;
     }
   }
@@ -229,14 +231,14 @@ class CheckWalk {
     } else if (typed && s.type == Type::kString && (s.format.empty() || s.format == "byte")) {
       if (!v.is_string()) {
         say(path, fmt::format("expected string, got &value.valueUnstructured{{Value:{}}}",
-                              go_text(v, true)));
+                              go_value_text(v, true)));
       }
     } else if (typed && s.type == Type::kBoolean) {
       if (!v.is_bool()) {
-        say(path, fmt::format("expected boolean, got &{{{}}}", go_text(v, false)));
+        say(path, fmt::format("expected boolean, got &{{{}}}", go_value_text(v, false)));
       }
     } else if (v.is_structured()) {
-      say(path, fmt::format("expected any scalar, got &{{{}}}", go_text(v, false)));
+      say(path, fmt::format("expected any scalar, got &{{{}}}", go_value_text(v, false)));
     }
   }
 

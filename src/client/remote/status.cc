@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kShownBytes = 300;
 
-std::optional<int> retry_after(const http::Response& response) {
+std::optional<int> retry_after_seconds(const http::Response& response) {
   const std::string_view text = http::header(response.headers, "Retry-After");
   int seconds = 0;
   const auto end = text.data() + text.size();
@@ -52,7 +52,7 @@ Error error_of(const http::Response& response) {
     const std::string_view body = trim(response.body);
     if (!body.empty()) out.message += fmt::format(": {}", body.substr(0, kShownBytes));
   }
-  if (!out.retry_after_s) out.retry_after_s = retry_after(response);
+  if (!out.retry_after_s) out.retry_after_s = retry_after_seconds(response);
   return out;
 }
 

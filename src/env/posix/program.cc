@@ -19,7 +19,7 @@ extern char** environ;
 namespace skiff::env::posix {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 std::vector<std::string> merged_environment(const Program& program) {
   std::map<std::string, std::string> all;
@@ -84,11 +84,12 @@ class Spawn {
 
 // Everything until the pipe's other end is closed.
 Result<std::string> drain(int fd, const Program& program) {
-  const auto end = Clock::now() + program.timeout;
+  const auto end = SteadyClock::now() + program.timeout;
   std::string out;
   char chunk[4096];
   while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - SteadyClock::now());
     pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
     const int ready = left.count() <= 0 ? 0 : poll(&wait, 1, static_cast<int>(left.count()));
     if (ready < 0 && errno == EINTR) continue;

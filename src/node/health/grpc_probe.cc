@@ -23,7 +23,9 @@ using Deadline = std::chrono::steady_clock::time_point;
 constexpr std::string_view kUserAgent = "kube-probe/1.34";
 constexpr int kUnimplemented = 12;
 
-ProbeAnswer failure(std::string text) { return {ProbeOutcome::kFailure, false, std::move(text)}; }
+ProbeAnswer grpc_failure(std::string text) {
+  return {ProbeOutcome::kFailure, false, std::move(text)};
+}
 
 class Socket {
  public:
@@ -84,22 +86,22 @@ Ended converse(int fd, std::string_view request, HealthReply& reply, Deadline de
 }
 
 // As the kubelet words it, which is what readers of events know.
-ProbeAnswer judge(const HealthReply& reply) {
+ProbeAnswer judge_grpc(const HealthReply& reply) {
   if (!reply.broken().empty()) {
-    return failure("error: health rpc probe failed: " + reply.broken());
+    return grpc_failure("error: health rpc probe failed: " + reply.broken());
   }
   if (reply.grpc_status() == kUnimplemented) {
-    return failure(
+    return grpc_failure(
         "error: this server does not implement the grpc health protocol (grpc.health.v1.Health)");
   }
   const auto serving = reply.serving();
   if (reply.grpc_status() != 0 || !serving) {
-    return failure(fmt::format(
+    return grpc_failure(fmt::format(
         "error: health rpc probe failed: the call ended with status {}",
         reply.grpc_status() ? fmt::format("{}", *reply.grpc_status()) : std::string("none")));
   }
   if (*serving != "SERVING") {
-    return failure(fmt::format("service unhealthy (responded with \"{}\")", *serving));
+    return grpc_failure(fmt::format("service unhealthy (responded with \"{}\")", *serving));
   }
   return {ProbeOutcome::kSuccess, false, "service healthy"};
 }
@@ -129,7 +131,7 @@ ProbeAnswer probe_grpc(const ProbeRequest& request, const std::stop_token& stop)
   const bool there = connected(socket.fd(), *found, deadline);
   ::freeaddrinfo(found);
   if (!there) {
-    return failure(
+    return grpc_failure(
         fmt::format("timeout: failed to connect service \"{}\" within {}s: context deadline "
                     "exceeded",
                     address, seconds));
@@ -137,13 +139,13 @@ ProbeAnswer probe_grpc(const ProbeRequest& request, const std::stop_token& stop)
   HealthReply reply;
   switch (converse(socket.fd(), health_request(address, service, kUserAgent), reply, deadline)) {
     case Ended::kWell:
-      return judge(reply);
+      return judge_grpc(reply);
     case Ended::kLate:
-      return failure(fmt::format("timeout: health rpc did not complete within {}s", seconds));
+      return grpc_failure(fmt::format("timeout: health rpc did not complete within {}s", seconds));
     case Ended::kLost:
       break;
   }
-  return failure("error: health rpc probe failed: the server closed the connection");
+  return grpc_failure("error: health rpc probe failed: the server closed the connection");
 }
 
 }  // namespace skiff::node

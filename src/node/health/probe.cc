@@ -30,7 +30,9 @@ using std::chrono::milliseconds;
 constexpr int kRedirectsMax = 10;
 constexpr std::string_view kVersion = "1.34";
 
-ProbeAnswer failure(std::string text) { return {ProbeOutcome::kFailure, false, std::move(text)}; }
+ProbeAnswer probe_failure(std::string text) {
+  return {ProbeOutcome::kFailure, false, std::move(text)};
+}
 ProbeAnswer error(std::string text) { return {ProbeOutcome::kError, false, std::move(text)}; }
 
 std::string join_host(const std::string& host, int port) {
@@ -45,10 +47,11 @@ ProbeAnswer probe_exec(Runtime& runtime, const ProbeRequest& request, const std:
       exec_and_read(runtime, request.pod_uid, std::move(spec), request.timeout, stop);
   if (!done.exit_code && done.exit_code.error().code == Code::kTimeout) {
     const auto whole = std::chrono::duration_cast<std::chrono::seconds>(request.timeout).count();
-    return failure(fmt::format("command timed out: \"{}\" timed out after {}s", shown, whole));
+    return probe_failure(
+        fmt::format("command timed out: \"{}\" timed out after {}s", shown, whole));
   }
   if (!done.exit_code) return error(done.exit_code.error().message);
-  if (*done.exit_code != 0) return failure(done.output);
+  if (*done.exit_code != 0) return probe_failure(done.output);
   return {ProbeOutcome::kSuccess, false, done.output};
 }
 
@@ -92,7 +95,7 @@ ProbeAnswer probe_tcp(const ProbeRequest& request) {
   if (!number) return error(number.error().message);
   const std::string host(json::get_string(request.handler, {"tcpSocket", "host"}, request.pod_ip));
   std::string why = dial(host, reach(host, *number), request.timeout);
-  return why.empty() ? ProbeAnswer{} : failure(std::move(why));
+  return why.empty() ? ProbeAnswer{} : probe_failure(std::move(why));
 }
 
 struct Address {
@@ -145,7 +148,7 @@ std::string http_failure(const std::string& url, const Address& to, const Error&
 
 ProbeAnswer judge_status(int status, const std::string& body) {
   if (status < 200 || status >= 400) {
-    return failure(fmt::format("HTTP probe failed with statuscode: {}", status));
+    return probe_failure(fmt::format("HTTP probe failed with statuscode: {}", status));
   }
   if (status < 300) return {};
   return {ProbeOutcome::kSuccess, true, "Probe terminated redirects, Response body: " + body};
@@ -173,14 +176,14 @@ ProbeAnswer probe_http(const ProbeRequest& request, const std::stop_token& stop)
     const auto answer =
         client.open(to->endpoint, {.target = to->target, .headers = probe_headers(request)},
                     std::max(left, milliseconds(1)));
-    if (!answer) return failure(http_failure(url, *to, answer.error()));
+    if (!answer) return probe_failure(http_failure(url, *to, answer.error()));
     const int status = (*answer)->status();
     const std::string location(http::header((*answer)->headers(), "Location"));
     const auto next = status >= 300 && status < 400 && status != 304 && !location.empty()
                           ? redirect_target(url, location)
                           : std::nullopt;
     if (next && hops + 1 >= kRedirectsMax) {
-      return failure(fmt::format("Get \"{}\": stopped after 10 redirects", *next));
+      return probe_failure(fmt::format("Get \"{}\": stopped after 10 redirects", *next));
     }
     if (next) {
       url = *next;

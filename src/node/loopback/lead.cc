@@ -20,7 +20,7 @@ constexpr std::uint16_t kRootsPorts = 1024;
 constexpr std::uint16_t kInstead = 65536 - kRootsPorts;
 
 // An IPv4 address and port in a sockaddr of either family.
-struct Place {
+struct LeadPlace {
   std::uint32_t ip = 0;
   std::uint16_t port = 0;
   bool v6 = false;      // written as an IPv6 address
@@ -35,18 +35,18 @@ std::optional<Sockaddr> read_as(std::span<const std::byte> address, std::size_t 
   return out;
 }
 
-std::optional<Place> read_place(std::span<const std::byte> address) {
+std::optional<LeadPlace> read_place(std::span<const std::byte> address) {
   const auto head = read_as<sockaddr>(address, sizeof(sa_family_t));
   if (!head) return {};
   if (head->sa_family == AF_INET) {
     const auto v4 = read_as<sockaddr_in>(address, sizeof(sockaddr_in));
     if (!v4) return {};
-    return Place{.ip = ntohl(v4->sin_addr.s_addr), .port = ntohs(v4->sin_port)};
+    return LeadPlace{.ip = ntohl(v4->sin_addr.s_addr), .port = ntohs(v4->sin_port)};
   }
   if (head->sa_family != AF_INET6) return {};
   const auto v6 = read_as<sockaddr_in6>(address, offsetof(sockaddr_in6, sin6_scope_id));
   if (!v6) return {};
-  Place out{.port = ntohs(v6->sin6_port), .v6 = true};
+  LeadPlace out{.port = ntohs(v6->sin6_port), .v6 = true};
   if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
     std::uint32_t ip = 0;
     std::memcpy(&ip, &v6->sin6_addr.s6_addr[12], sizeof ip);
@@ -60,7 +60,7 @@ std::optional<Place> read_place(std::span<const std::byte> address) {
   return out;
 }
 
-void write_place(std::span<std::byte> address, const Place& place) {
+void write_place(std::span<std::byte> address, const LeadPlace& place) {
   const std::uint16_t port = htons(place.port);
   const std::uint32_t ip = htonl(place.ip);
   if (!place.v6) {
@@ -81,7 +81,7 @@ void write_place(std::span<std::byte> address, const Place& place) {
 
 bool is_here(std::uint32_t ip) { return ip == kAny || ip == INADDR_LOOPBACK; }
 
-std::optional<Place> lead_bind(Place place, const SocketFacts& facts, const LedPod& pod) {
+std::optional<LeadPlace> lead_bind(LeadPlace place, const SocketFacts& facts, const LedPod& pod) {
   // A port of the kernel's choice is in nobody's way, and its socket may want to reach the outside.
   if ((!is_here(place.ip) && place.ip != pod.ip) || place.port == 0) return {};
   if (place.native && facts.only_v6) {
@@ -96,13 +96,13 @@ std::optional<Place> lead_bind(Place place, const SocketFacts& facts, const LedP
   return place;
 }
 
-std::optional<Place> lead_to_service(Place place, bool udp, const LedPod& pod) {
+std::optional<LeadPlace> lead_to_service(LeadPlace place, bool udp, const LedPod& pod) {
   for (const ServicePort& service : pod.table().services) {
     if (service.udp != udp || service.port != place.port || service.ips.front() != place.ip) {
       continue;
     }
     // With nobody behind it: refused at once, as nobody takes this port.
-    if (service.targets.empty()) return Place{.ip = pod.ip, .port = 1, .v6 = place.v6};
+    if (service.targets.empty()) return LeadPlace{.ip = pod.ip, .port = 1, .v6 = place.v6};
     const ServiceTarget& to = service.targets[pod.choice % service.targets.size()];
     place.ip = to.ip;
     place.port = led_port(to.ip, to.port);
@@ -111,7 +111,8 @@ std::optional<Place> lead_to_service(Place place, bool udp, const LedPod& pod) {
   return {};
 }
 
-std::optional<Place> lead_connect(Place place, const SocketFacts& facts, const LedPod& pod) {
+std::optional<LeadPlace> lead_connect(LeadPlace place, const SocketFacts& facts,
+                                      const LedPod& pod) {
   if (place.port == kNames && !is_loopback_pod(place.ip)) {
     const std::uint16_t names = pod.table().names_port;
     if (names == 0) return {};

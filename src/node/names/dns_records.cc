@@ -12,7 +12,7 @@
 namespace skiff::node {
 namespace {
 
-bool finished(const json::value& pod) {
+bool pod_finished(const json::value& pod) {
   const std::string_view phase = json::get_string(pod, {"status", "phase"});
   return phase == "Succeeded" || phase == "Failed";
 }
@@ -26,7 +26,7 @@ class Builder {
 
   void add_pod(const Object& pod) {
     const auto ip = parse_ipv4(json::get_string(*pod, {"status", "podIP"}));
-    if (!ip || finished(*pod)) return;
+    if (!ip || pod_finished(*pod)) return;
     records_.pod_namespaces[std::string(api::ns(*pod))] = true;
     const std::string ns(api::ns(*pod));
     const Entry entry{pod, *ip, api::condition_true(*pod, "Ready") && !api::deleting(*pod)};

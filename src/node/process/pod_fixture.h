@@ -19,12 +19,12 @@
 
 namespace skiff::node {
 
-class PodFixture : public testing::Test {
+class PodFixture : public ::testing::Test {
  protected:
   virtual bool privileged() const { return true; }
 
   void SetUp() override {
-    folder_ = testing::TempDir() + "skiff-pods-" + tag();
+    folder_ = ::testing::TempDir() + "skiff-pods-" + tag();
     std::filesystem::create_directories(folder_);
     options_.pods_folder = folder_ + "/pods";
     options_.skiff_binary = std::filesystem::read_symlink("/proc/self/exe");

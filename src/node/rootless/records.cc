@@ -8,7 +8,7 @@
 namespace skiff::node {
 namespace {
 
-json::object to_json(const ProcessMark& process) {
+json::object record_json(const ProcessMark& process) {
   return {{"pid", process.pid}, {"started", process.started}};
 }
 
@@ -31,8 +31,8 @@ std::optional<unsigned> number(std::string_view text) {
 
 std::string to_text(const RootlessRecord& record) {
   return json::serialize(json::object{{"boot", record.boot},
-                                      {"holder", to_json(record.holder)},
-                                      {"network", to_json(record.network)},
+                                      {"holder", record_json(record.holder)},
+                                      {"network", record_json(record.network)},
                                       {"program", record.program}});
 }
 

@@ -45,7 +45,7 @@ using Stopped = std::function<bool()>;
 // Called once, on the peer's thread; may wait, but not when it is stopped.
 using Opener = std::function<Result<Ends>(const Stopped& stopped)>;
 // What the end of all output means where there is no session.
-using Verdict = std::function<Result<int>(const Stopped& stopped)>;
+using PeerVerdict = std::function<Result<int>(const Stopped& stopped)>;
 
 struct Pipes {
   Ends ours = {};
@@ -196,7 +196,7 @@ class PodPeer final : public Peer {
   struct Parts {
     Opener open = {};
     std::unique_ptr<ExecSession> session = {};
-    Verdict verdict = {};  // without a session
+    PeerVerdict verdict = {};  // without a session
     bool tty = false;
   };
 
@@ -380,7 +380,7 @@ class PodPeer final : public Peer {
   const Opener open_;
   Ends ends_ = {};  // the thread's alone
   const std::unique_ptr<ExecSession> session_;
-  const Verdict verdict_;
+  const PeerVerdict verdict_;
   const bool tty_;
   const Fd nudge_;
   mutable std::mutex mutex_;  // guards what follows
