@@ -12,21 +12,18 @@
 #include "features/jobsets/jobset.h"
 #include "features/jobsets/plan.h"
 #include "features/jobsets/policies.h"
+#include "features/jobsets/testing/parse.h"
 
 namespace skiff::jobsets {
 namespace {
+
+using testing::must_parse;
 
 using std::chrono::microseconds;
 using std::chrono::seconds;
 using Strings = std::vector<std::string>;
 
 const Time kNow = *parse_time("2026-11-15T12:00:00Z");
-
-json::value must_parse(std::string_view text) {
-  Result<json::value> parsed = json::parse(text);
-  SKIFF_CHECK(parsed.has_value(), parsed ? "" : parsed.error().message);
-  return *std::move(parsed);
-}
 
 // A set as it is observed, and its jobs.
 struct Scene {

@@ -14,18 +14,15 @@
 #include "features/jobsets/child_job.h"
 #include "features/jobsets/claims.h"
 #include "features/jobsets/plan.h"
+#include "features/jobsets/testing/parse.h"
 
 namespace skiff::jobsets {
 namespace {
 
+using testing::must_parse;
+
 using std::chrono::seconds;
 using Strings = std::vector<std::string>;
-
-json::value must_parse(std::string_view text) {
-  Result<json::value> parsed = json::parse(text);
-  SKIFF_CHECK(parsed.has_value(), parsed ? "" : parsed.error().message);
-  return *std::move(parsed);
-}
 
 json::value part(std::string_view name, std::int64_t replicas, std::int64_t pods = 1) {
   return json::object{{"name", json::string(name)},
@@ -41,7 +38,7 @@ json::value part(std::string_view name, std::int64_t replicas, std::int64_t pods
                                                                       {"image", "work"}}}}}}}}}}}}};
 }
 
-json::value jobset(json::array parts, json::object more = {}) {
+json::value jobset_of_parts(json::array parts, json::object more = {}) {
   json::object spec = std::move(more);
   spec["replicatedJobs"] = std::move(parts);
   return {{"metadata", {{"name", "train"}, {"namespace", "team"}}}, {"spec", std::move(spec)}};
@@ -149,7 +146,7 @@ struct JobSets : ::testing::Test {
 };
 
 TEST_F(JobSets, make_the_jobs_of_each_part_and_one_headless_service) {
-  json::value object = jobset({part("driver", 1), part("worker", 2, 3)});
+  json::value object = jobset_of_parts({part("driver", 1), part("worker", 2, 3)});
   json::set(object, {"spec", "coordinator"}, {{"replicatedJob", "driver"}});
   make(std::move(object));
   EXPECT_EQ(jobs(), (Strings{"train-driver-0", "train-worker-0", "train-worker-1"}));
@@ -194,7 +191,7 @@ TEST_F(JobSets, make_the_jobs_of_each_part_and_one_headless_service) {
 TEST_F(JobSets, count_jobs_of_a_group_by_themselves) {
   json::value lone = part("alone", 2);
   json::set(lone, {"groupName"}, "other");
-  make(jobset({part("a", 1), std::move(lone), part("b", 1)}));
+  make(jobset_of_parts({part("a", 1), std::move(lone), part("b", 1)}));
   const json::value b = job("train-b-0");
   EXPECT_EQ(api::label(b, "jobset.sigs.k8s.io/job-global-index"), "3");
   EXPECT_EQ(api::label(b, "jobset.sigs.k8s.io/job-group-index"), "1");
@@ -206,13 +203,13 @@ TEST_F(JobSets, use_a_service_that_is_there_and_the_subdomain_they_are_given) {
   must_write(
       server,
       {.resource = service_resource(), .ns = "team", .body = {{"metadata", {{"name", "mesh"}}}}});
-  make(jobset({part("a", 1)}, {{"network", {{"subdomain", "mesh"}}}}));
+  make(jobset_of_parts({part("a", 1)}, {{"network", {{"subdomain", "mesh"}}}}));
   EXPECT_EQ(server.list(service_resource(), {}, {})->items.size(), 1U);
   EXPECT_EQ(json::get_string(job("train-a-0"), {"spec", "template", "spec", "subdomain"}), "mesh");
 }
 
 TEST_F(JobSets, have_no_service_where_names_are_not_wanted) {
-  make(jobset({part("a", 1)}, {{"network", {{"enableDNSHostnames", false}}}}));
+  make(jobset_of_parts({part("a", 1)}, {{"network", {{"enableDNSHostnames", false}}}}));
   EXPECT_TRUE(server.list(service_resource(), {}, {})->items.empty());
   EXPECT_EQ(json::find(job("train-a-0"), {"spec", "template", "spec", "subdomain"}), nullptr);
 }
@@ -225,7 +222,7 @@ TEST_F(JobSets, make_the_claims_that_their_pods_share) {
   must_write(server, {.resource = claim_resource(),
                       .ns = "team",
                       .body = {{"metadata", {{"name", "kept-train"}, {"uid", "old"}}}}});
-  json::value object = jobset({std::move(with), part("b", 1)});
+  json::value object = jobset_of_parts({std::move(with), part("b", 1)});
   json::set(object, {"spec", "volumeClaimPolicies"}, must_parse(R"([
       {"templates": [{"metadata": {"name": "data", "labels": {"mine": "yes"}},
                       "spec": {"accessModes": ["ReadWriteMany"]}}]},
@@ -255,7 +252,7 @@ TEST(ClaimNames, end_in_the_name_of_their_set) {
 }
 
 TEST_F(JobSets, tell_what_their_jobs_are_doing) {
-  make(jobset({part("a", 2, 2), part("b", 1)}));
+  make(jobset_of_parts({part("a", 2, 2), part("b", 1)}));
   get_ready("train-a-0", 2);
   change(server, job_resource(), "train-a-1", {{"status", {{"active", 2}, {"ready", 1}}}},
          "status");
@@ -272,7 +269,7 @@ TEST_F(JobSets, tell_what_their_jobs_are_doing) {
 }
 
 TEST_F(JobSets, are_complete_when_all_jobs_are) {
-  make(jobset({part("a", 1), part("b", 1)}));
+  make(jobset_of_parts({part("a", 1), part("b", 1)}));
   finish("train-a-0", "Complete");
   EXPECT_EQ(condition("Completed"), "none");
   finish("train-b-0", "Complete");
@@ -282,8 +279,9 @@ TEST_F(JobSets, are_complete_when_all_jobs_are) {
 }
 
 TEST_F(JobSets, are_complete_with_the_first_of_those_that_count_and_delete_the_others) {
-  make(jobset({part("a", 1), part("b", 2)},
-              {{"successPolicy", {{"operator", "Any"}, {"targetReplicatedJobs", {"b"}}}}}));
+  make(
+      jobset_of_parts({part("a", 1), part("b", 2)},
+                      {{"successPolicy", {{"operator", "Any"}, {"targetReplicatedJobs", {"b"}}}}}));
   finish("train-a-0", "Complete");
   EXPECT_EQ(condition("Completed"), "none") << "a does not count";
   finish("train-b-1", "Complete");
@@ -292,8 +290,9 @@ TEST_F(JobSets, are_complete_with_the_first_of_those_that_count_and_delete_the_o
 }
 
 TEST_F(JobSets, are_complete_when_all_that_count_are) {
-  make(jobset({part("a", 2), part("b", 1)},
-              {{"successPolicy", {{"operator", "All"}, {"targetReplicatedJobs", {"a"}}}}}));
+  make(
+      jobset_of_parts({part("a", 2), part("b", 1)},
+                      {{"successPolicy", {{"operator", "All"}, {"targetReplicatedJobs", {"a"}}}}}));
   finish("train-a-0", "Complete");
   EXPECT_EQ(condition("Completed"), "none");
   finish("train-a-1", "Complete");
@@ -301,7 +300,7 @@ TEST_F(JobSets, are_complete_when_all_that_count_are) {
 }
 
 TEST_F(JobSets, fail_with_a_job_where_there_is_no_policy) {
-  make(jobset({part("a", 2)}));
+  make(jobset_of_parts({part("a", 2)}));
   finish("train-a-1", "Failed", "BackoffLimitExceeded");
   EXPECT_EQ(condition("Failed"),
             "True FailedJobs: jobset failed due to one or more job failures (first failed job: "
@@ -315,7 +314,7 @@ TEST_F(JobSets, start_anew_as_a_whole_until_the_limit) {
   json::value with_gang = part("a", 2);
   json::set(with_gang, {"template", "spec", "template", "metadata", "annotations", kGangAnnotation},
             "g");
-  make(jobset({std::move(with_gang)}, {{"failurePolicy", {{"maxRestarts", 1}}}}));
+  make(jobset_of_parts({std::move(with_gang)}, {{"failurePolicy", {{"maxRestarts", 1}}}}));
   const std::string first(api::uid(job("train-a-0")));
   const auto gang = [&] {
     return std::string(json::get_string(
@@ -345,11 +344,11 @@ TEST_F(JobSets, start_anew_as_a_whole_until_the_limit) {
 }
 
 TEST_F(JobSets, follow_the_first_rule_that_fits) {
-  make(jobset({part("a", 1), part("b", 1)}, must_parse(R"({"failurePolicy": {"rules": [
+  make(jobset_of_parts({part("a", 1), part("b", 1)}, must_parse(R"({"failurePolicy": {"rules": [
       {"name": "fatal", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]},
       {"name": "hosts", "action": "RestartJobSetAndIgnoreMaxRestarts",
        "onJobFailureMessagePatterns": ["maintenance$"], "targetReplicatedJobs": ["b"]}]}})")
-                                                .as_object()));
+                                                         .as_object()));
   finish("train-b-0", "Failed", "BackoffLimitExceeded", "host is in maintenance");
   EXPECT_EQ(json::get_int(set(), {"status", "restarts"}), 1);
   EXPECT_EQ(json::find(set(), {"status", "restartsCountTowardsMax"}), nullptr);
@@ -363,10 +362,11 @@ TEST_F(JobSets, follow_the_first_rule_that_fits) {
 }
 
 TEST_F(JobSets, restart_by_default_where_no_rule_fits) {
-  make(jobset({part("a", 1), part("b", 1)}, must_parse(R"({"failurePolicy": {"maxRestarts": 1,
+  make(jobset_of_parts({part("a", 1), part("b", 1)},
+                       must_parse(R"({"failurePolicy": {"maxRestarts": 1,
       "rules": [{"name": "x", "action": "FailJobSet", "targetReplicatedJobs": ["b"],
                  "onJobFailureMessagePatterns": ["disk"]}]}})")
-                                                .as_object()));
+                           .as_object()));
   finish("train-a-0", "Failed", "", "disk full");
   EXPECT_EQ(json::get_int(set(), {"status", "restarts"}), 1) << "a is not what the rule is about";
   finish("train-b-0", "Failed", "", "out of memory");
@@ -374,7 +374,7 @@ TEST_F(JobSets, restart_by_default_where_no_rule_fits) {
 }
 
 TEST_F(JobSets, name_the_job_that_failed_first) {
-  make(jobset({part("a", 2)}));
+  make(jobset_of_parts({part("a", 2)}));
   change(server, job_resource(), "train-a-0", job_end("Failed", clock.now() + seconds(5)),
          "status");
   change(server, job_resource(), "train-a-1", job_end("Failed", clock.now()), "status");
@@ -388,7 +388,7 @@ TEST_F(JobSets, wait_for_what_a_part_depends_on) {
   json::set(second, {"dependsOn"}, must_parse(R"([{"name": "first", "status": "Complete"}])"));
   json::value third = part("third", 1);
   json::set(third, {"dependsOn"}, must_parse(R"([{"name": "second", "status": "Ready"}])"));
-  make(jobset({part("first", 2), std::move(second), std::move(third)}));
+  make(jobset_of_parts({part("first", 2), std::move(second), std::move(third)}));
   EXPECT_EQ(jobs(), (Strings{"train-first-0", "train-first-1"}));
   get_ready("train-first-0");
   finish("train-first-1", "Complete");
@@ -400,8 +400,8 @@ TEST_F(JobSets, wait_for_what_a_part_depends_on) {
 }
 
 TEST_F(JobSets, start_in_order_where_asked_to) {
-  make(jobset({part("a", 1), part("b", 1)},
-              {{"startupPolicy", {{"startupPolicyOrder", "InOrder"}}}}));
+  make(jobset_of_parts({part("a", 1), part("b", 1)},
+                       {{"startupPolicy", {{"startupPolicyOrder", "InOrder"}}}}));
   EXPECT_EQ(jobs(), (Strings{"train-a-0"}));
   EXPECT_EQ(condition("StartupPolicyInProgress"),
             "True InOrderStartupPolicyInProgress: in order startup policy is in progress");
@@ -415,7 +415,7 @@ TEST_F(JobSets, start_in_order_where_asked_to) {
 }
 
 TEST_F(JobSets, are_suspended_and_resumed_with_what_the_template_says_by_then) {
-  make(jobset({part("a", 1)}));
+  make(jobset_of_parts({part("a", 1)}));
   EXPECT_EQ(condition("Suspended"), "none") << "what never was is not told";
   change(server, job_resource(), "train-a-0",
          {{"status", {{"startTime", rfc3339(clock.now())}, {"active", 1}}}}, "status");
@@ -449,7 +449,7 @@ TEST_F(JobSets, are_resumed_on_the_nodes_that_the_template_wants_by_then) {
                             "nodeAffinity"})[rules] = json::array{{{"key", json::string(key)}}};
     return out;
   };
-  make(jobset({with("old", "one")}, {{"suspend", true}}));
+  make(jobset_of_parts({with("old", "one")}, {{"suspend", true}}));
   patch({{"suspend", false}, {"replicatedJobs", json::array{with("new", "two")}}});
   const json::value now = job("train-a-0");
   EXPECT_EQ(json::get_bool(now, {"spec", "suspend"}), false);
@@ -458,7 +458,7 @@ TEST_F(JobSets, are_resumed_on_the_nodes_that_the_template_wants_by_then) {
 }
 
 TEST_F(JobSets, are_made_suspended) {
-  make(jobset({part("a", 1), part("b", 1)}, {{"suspend", true}}));
+  make(jobset_of_parts({part("a", 1), part("b", 1)}, {{"suspend", true}}));
   EXPECT_EQ(json::get_bool(job("train-a-0"), {"spec", "suspend"}), true);
   EXPECT_EQ(condition("Suspended"), "True SuspendedJobs: jobset is suspended");
   patch({{"suspend", false}});
@@ -466,8 +466,9 @@ TEST_F(JobSets, are_made_suspended) {
 }
 
 TEST_F(JobSets, wait_for_the_last_attempt_to_be_gone_where_asked_to) {
-  make(jobset({part("a", 1), part("b", 1)},
-              {{"failurePolicy", {{"maxRestarts", 1}, {"restartStrategy", "BlockingRecreate"}}}}));
+  make(jobset_of_parts(
+      {part("a", 1), part("b", 1)},
+      {{"failurePolicy", {{"maxRestarts", 1}, {"restartStrategy", "BlockingRecreate"}}}}));
   change(server, job_resource(), "train-b-0", {{"metadata", {{"finalizers", {"x/hold"}}}}});
   finish("train-a-0", "Failed");
   EXPECT_EQ(jobs(), (Strings{"train-b-0"})) << "a is not made before b is gone";
@@ -477,7 +478,7 @@ TEST_F(JobSets, wait_for_the_last_attempt_to_be_gone_where_asked_to) {
 }
 
 TEST_F(JobSets, go_when_their_time_is_over) {
-  make(jobset({part("a", 1)}, {{"ttlSecondsAfterFinished", 30}}));
+  make(jobset_of_parts({part("a", 1)}, {{"ttlSecondsAfterFinished", 30}}));
   finish("train-a-0", "Complete");
   pass(seconds(29));
   EXPECT_FALSE(set().is_null());
@@ -487,20 +488,20 @@ TEST_F(JobSets, go_when_their_time_is_over) {
 }
 
 TEST_F(JobSets, stay_where_their_time_is_longer_than_any) {
-  make(jobset({part("a", 1)}, {{"ttlSecondsAfterFinished", 9223372036854775807}}));
+  make(jobset_of_parts({part("a", 1)}, {{"ttlSecondsAfterFinished", 9223372036854775807}}));
   finish("train-a-0", "Complete");
   pass(seconds(100));
   EXPECT_FALSE(set().is_null());
 }
 
 TEST_F(JobSets, are_left_alone_where_somebody_else_manages_them) {
-  make(jobset({part("a", 1)}, {{"managedBy", "kueue.x-k8s.io/multikueue"}}));
+  make(jobset_of_parts({part("a", 1)}, {{"managedBy", "kueue.x-k8s.io/multikueue"}}));
   EXPECT_TRUE(jobs().empty());
   EXPECT_EQ(json::find(set(), {"status"}), nullptr);
 }
 
 TEST_F(JobSets, make_their_jobs_in_several_plans_where_there_are_many) {
-  make(jobset({part("a", kJobsPerPlan + 20)}));
+  make(jobset_of_parts({part("a", kJobsPerPlan + 20)}));
   EXPECT_EQ(jobs().size(), static_cast<std::size_t>(kJobsPerPlan + 20));
 }
 
@@ -544,7 +545,7 @@ TEST(JobSetLaws, hold) {
     if (random.chance(30)) more["ttlSecondsAfterFinished"] = 5;
     must_write(client, {.resource = jobset_resource(),
                         .ns = "team",
-                        .body = jobset({part("a", 2), std::move(last)}, std::move(more))});
+                        .body = jobset_of_parts({part("a", 2), std::move(last)}, std::move(more))});
     must_write(
         client,
         {.resource = job_resource(), .ns = "team", .body = {{"metadata", {{"name", "stranger"}}}}});

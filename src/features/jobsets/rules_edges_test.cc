@@ -8,17 +8,14 @@
 #include "base/check.h"
 #include "features/jobsets/claims.h"
 #include "features/jobsets/jobset.h"
+#include "features/jobsets/testing/parse.h"
 
 namespace skiff::jobsets {
 namespace {
 
-using Strings = std::vector<std::string>;
+using testing::must_parse;
 
-json::value must_parse(std::string_view text) {
-  Result<json::value> parsed = json::parse(text);
-  SKIFF_CHECK(parsed.has_value(), parsed ? "" : parsed.error().message);
-  return *std::move(parsed);
-}
+using Strings = std::vector<std::string>;
 
 // A set of a name and a spec, with what the server fills in.
 json::value set_of(std::string_view spec, std::string_view name = "train") {

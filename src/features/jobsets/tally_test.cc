@@ -5,7 +5,7 @@
 namespace skiff::jobsets {
 namespace {
 
-json::value jobset(std::string_view condition = {}) {
+json::value jobset_with_condition(std::string_view condition = {}) {
   json::value out = {{"metadata", {{"name", "train"}, {"namespace", "team"}}}};
   if (condition.empty()) return out;
   json::set(out, {"status", "conditions"},
@@ -24,8 +24,8 @@ TEST(JobSetTally, counts_each_end_once) {
        {std::pair("Failed", "jobset_failed_total{jobset_name=\"train\",namespace=\"team\"} 1\n"),
         {"Completed", "jobset_completed_total{jobset_name=\"train\",namespace=\"team\"} 1\n"}}) {
     Tally tally;
-    const json::value before = jobset();
-    const json::value after = jobset(condition);
+    const json::value before = jobset_with_condition();
+    const json::value after = jobset_with_condition(condition);
     tally.changed(nullptr, &before);
     EXPECT_EQ(tally.text(), kNone);
     tally.changed(&before, &after);
@@ -38,15 +38,15 @@ TEST(JobSetTally, counts_each_end_once) {
 
 TEST(JobSetTally, leaves_out_what_had_ended_before_it_was_seen) {
   Tally tally;
-  const json::value ended = jobset("Failed");
+  const json::value ended = jobset_with_condition("Failed");
   tally.changed(nullptr, &ended);
   EXPECT_EQ(tally.text(), kNone);
 }
 
 TEST(JobSetTally, forgets_what_is_gone) {
   Tally tally;
-  const json::value before = jobset();
-  const json::value after = jobset("Completed");
+  const json::value before = jobset_with_condition();
+  const json::value after = jobset_with_condition("Completed");
   tally.changed(&before, &after);
   tally.changed(&after, nullptr);
   EXPECT_EQ(tally.text(), kNone);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "features/jobsets/feature.h"
 #include "features/jobsets/jobset.h"
+#include "features/jobsets/testing/parse.h"
 #include "schema/check.h"
 #include "schema/defaults.h"
 #include "schema/registry.h"
@@ -14,11 +15,7 @@
 namespace skiff::jobsets {
 namespace {
 
-json::value must_parse(std::string_view text) {
-  Result<json::value> parsed = json::parse(text);
-  SKIFF_CHECK(parsed.has_value(), parsed ? "" : parsed.error().message);
-  return *std::move(parsed);
-}
+using testing::must_parse;
 
 // A good set of two parts.
 json::value good() {

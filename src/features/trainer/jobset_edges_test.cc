@@ -24,11 +24,11 @@ using testing::runtime;
 using testing::trainjob;
 using Strings = std::vector<std::string>;
 
-json::array& parts_of(json::value& from) {
+json::array& edge_parts_of(json::value& from) {
   return json::make_object(from, {"spec", "template", "spec"})["replicatedJobs"].as_array();
 }
 
-const json::value& part(const json::value& jobset, std::string_view name) {
+const json::value& edge_part(const json::value& jobset, std::string_view name) {
   static const json::value kNone;
   for (const json::value& each : json::get_array(jobset, {"spec", "replicatedJobs"})) {
     if (json::get_string(each, {"name"}) == name) return each;
@@ -36,18 +36,18 @@ const json::value& part(const json::value& jobset, std::string_view name) {
   return kNone;
 }
 
-const json::value& pod(const json::value& jobset, std::string_view name) {
-  return *json::find(part(jobset, name), {"template", "spec", "template"});
+const json::value& edge_pod(const json::value& jobset, std::string_view name) {
+  return *json::find(edge_part(jobset, name), {"template", "spec", "template"});
 }
 
 json::value container(const json::value& jobset, std::string_view in, std::string_view name) {
-  for (const json::value& each : json::get_array(pod(jobset, in), {"spec", "containers"})) {
+  for (const json::value& each : json::get_array(edge_pod(jobset, in), {"spec", "containers"})) {
     if (json::get_string(each, {"name"}) == name) return each;
   }
   return {};
 }
 
-std::string variable(const json::value& container, std::string_view name) {
+std::string edge_variable(const json::value& container, std::string_view name) {
   for (const json::value& entry : json::get_array(container, {"env"})) {
     if (json::get_string(entry, {"name"}) == name) {
       return std::string(json::get_string(entry, {"value"}));
@@ -56,7 +56,7 @@ std::string variable(const json::value& container, std::string_view name) {
   return "(absent)";
 }
 
-json::value mpi() {
+json::value edge_mpi() {
   for (const client::Write& write : builtin_objects()) {
     if (api::name(write.body) == "deepspeed-distributed") return write.body;
   }
@@ -72,8 +72,8 @@ json::value plain_part(std::string_view name) {
 }
 
 std::int64_t pods_of(const json::value& jobset, std::string_view name) {
-  const auto pods = json::get_int(part(jobset, name), {"template", "spec", "parallelism"});
-  EXPECT_EQ(pods, json::get_int(part(jobset, name), {"template", "spec", "completions"}));
+  const auto pods = json::get_int(edge_part(jobset, name), {"template", "spec", "parallelism"});
+  EXPECT_EQ(pods, json::get_int(edge_part(jobset, name), {"template", "spec", "completions"}));
   return pods.value_or(-1);
 }
 
@@ -90,41 +90,41 @@ TEST(PartsOfAJobSet, have_as_many_pods_as_the_job_the_policy_or_they_themselves_
         Case{R"({"trainer": {"numNodes": 0}})", "", 2, 1}}) {
     json::value from = runtime(each.policy.empty() ? "{}" : each.policy);
     if (each.policy.empty()) json::make_object(from, {"spec"}).erase("mlPolicy");
-    json::set(parts_of(from)[0], {"template", "spec", "parallelism"}, each.own);
+    json::set(edge_parts_of(from)[0], {"template", "spec", "parallelism"}, each.own);
     EXPECT_EQ(pods_of(jobset_of(trainjob(each.job), from), "node"), each.pods)
         << each.job << each.policy;
   }
 }
 
 TEST(PartsOfAJobSet, that_do_not_train_are_left_as_they_are) {
-  for (json::value from : {runtime(), mpi()}) {
+  for (json::value from : {runtime(), edge_mpi()}) {
     for (const std::string_view name : {"beside", "launcher"}) {
       if (name == "launcher" && runs_mpi(from)) continue;
-      parts_of(from).push_back(plain_part(name));
+      edge_parts_of(from).push_back(plain_part(name));
     }
     const json::value jobset = jobset_of(trainjob(R"({"trainer": {"numNodes": 2}})"), from);
     for (const std::string_view name : {"beside", "launcher"}) {
       if (name == "launcher" && runs_mpi(from)) continue;
       EXPECT_EQ(pods_of(jobset, name), 3) << name;
-      EXPECT_EQ(json::get_int(part(jobset, name), {"replicas"}), 2) << name;
-      EXPECT_EQ(json::find(pod(jobset, name), {"metadata"}), nullptr) << name;
+      EXPECT_EQ(json::get_int(edge_part(jobset, name), {"replicas"}), 2) << name;
+      EXPECT_EQ(json::find(edge_pod(jobset, name), {"metadata"}), nullptr) << name;
     }
   }
   json::value none = runtime();
-  parts_of(none).push_back(plain_part("none"));
-  json::set(parts_of(none)[1], {"template", "spec", "parallelism"}, 0);
+  edge_parts_of(none).push_back(plain_part("none"));
+  json::set(edge_parts_of(none)[1], {"template", "spec", "parallelism"}, 0);
   EXPECT_EQ(pods_of(jobset_of(trainjob(), none), "none"), 1);
 }
 
 TEST(PartsOfAJobSet, that_are_steps_or_nodes_have_one_job_whatever_is_stored) {
   json::value from = testing::runtime_with_initializer();
-  json::value model = parts_of(from)[0];
+  json::value model = edge_parts_of(from)[0];
   json::set(model, {"name"}, "model");
   json::set(model, {"template", "metadata", "labels", kStepLabel}, "model-initializer");
-  parts_of(from).push_back(std::move(model));
-  json::value nodes = mpi();
+  edge_parts_of(from).push_back(std::move(model));
+  json::value nodes = edge_mpi();
   for (json::value* each : {&from, &nodes}) {
-    for (json::value& stored : parts_of(*each)) json::set(stored, {"replicas"}, 3);
+    for (json::value& stored : edge_parts_of(*each)) json::set(stored, {"replicas"}, 3);
     const json::value jobset = jobset_of(trainjob(), *each);
     for (const json::value& made : json::get_array(jobset, {"spec", "replicatedJobs"})) {
       EXPECT_EQ(json::get_int(made, {"replicas"}), 1) << json::get_string(made, {"name"});
@@ -134,16 +134,16 @@ TEST(PartsOfAJobSet, that_are_steps_or_nodes_have_one_job_whatever_is_stored) {
 
 TEST(PartsOfAJobSet, called_node_are_no_nodes_of_an_mpi_where_there_is_none) {
   json::value from = runtime();
-  json::make_object(parts_of(from)[0], {"template"}).erase("metadata");
+  json::make_object(edge_parts_of(from)[0], {"template"}).erase("metadata");
   const json::value jobset = jobset_of(trainjob(R"({"trainer": {"image": "mine"}})"), from);
   EXPECT_EQ(json::get_string(container(jobset, "node", "node"), {"image"}), "base");
 }
 
 TEST(PartsOfAJobSet, that_train_may_lack_the_container_that_does) {
   json::value from = runtime();
-  json::set(parts_of(from)[0], {"template", "spec", "template", "spec", "containers"},
+  json::set(edge_parts_of(from)[0], {"template", "spec", "template", "spec", "containers"},
             must_parse(R"([{"name": "other"}])"));
-  EXPECT_EQ(*json::find(pod(jobset_of(trainjob(), from), "node"), {"spec"}),
+  EXPECT_EQ(*json::find(edge_pod(jobset_of(trainjob(), from), "node"), {"spec"}),
             must_parse(R"({"containers": [{"name": "other"}]})"));
 }
 
@@ -151,7 +151,8 @@ TEST(PartsOfAJobSet, open_the_port_once) {
   for (const auto& [ports, open] :
        {std::pair(R"([{"containerPort": 29500}])", 1U), {R"([{"containerPort": 8080}])", 2U}}) {
     json::value from = runtime();
-    json::make_object(parts_of(from)[0], {"template", "spec", "template", "spec"})["containers"]
+    json::make_object(edge_parts_of(from)[0],
+                      {"template", "spec", "template", "spec"})["containers"]
         .as_array()[0]
         .as_object()["ports"] = must_parse(ports);
     const json::value node = container(jobset_of(trainjob(), from), "node", "node");
@@ -161,7 +162,7 @@ TEST(PartsOfAJobSet, open_the_port_once) {
 
 TEST(PartsOfAJobSet, join_the_resources_of_runtime_and_job) {
   json::value from = runtime();
-  json::make_object(parts_of(from)[0], {"template", "spec", "template", "spec"})["containers"]
+  json::make_object(edge_parts_of(from)[0], {"template", "spec", "template", "spec"})["containers"]
       .as_array()[0]
       .as_object()["resources"] = must_parse(R"({"limits": {"nvidia.com/gpu": 2}})");
   const auto resources = [&](std::string_view given) {
@@ -180,15 +181,15 @@ TEST(PartsOfAJobSet, join_the_resources_of_runtime_and_job) {
 TEST(PartsOfAJobSet, are_told_where_to_meet_only_where_the_runtime_says_so) {
   json::value from = runtime(R"({"numNodes": 2, "torch": {"envInjection": {"targets": [
       {"jobName": "node", "containerNames": ["side"]}]}}})");
-  parts_of(from).push_back(plain_part("beside"));
+  edge_parts_of(from).push_back(plain_part("beside"));
   const json::value jobset = jobset_of(trainjob(), from);
-  EXPECT_EQ(variable(container(jobset, "node", "side"), "PET_NNODES"), "2");
-  EXPECT_EQ(variable(container(jobset, "beside", "side"), "PET_NNODES"), "(absent)");
+  EXPECT_EQ(edge_variable(container(jobset, "node", "side"), "PET_NNODES"), "2");
+  EXPECT_EQ(edge_variable(container(jobset, "beside", "side"), "PET_NNODES"), "(absent)");
 }
 
 TEST(Initializers, of_the_model_are_told_what_to_fetch) {
   json::value from = testing::runtime_with_initializer();
-  json::array& parts = parts_of(from);
+  json::array& parts = edge_parts_of(from);
   json::set(parts[0], {"name"}, "model-initializer");
   json::set(parts[0], {"template", "metadata", "labels", kStepLabel}, "model-initializer");
   json::set(parts[0], {"template", "spec", "template", "spec", "containers"},
@@ -218,7 +219,7 @@ TEST(PatchesOfAJobSet, of_older_versions_leave_no_trace_of_their_targets) {
       jobset_of(trainjob(R"({"podTemplateOverrides": [{"targetJobs": [{"name": "node"}],
           "metadata": {"labels": {"pod": "yes"}}}]})"),
                 runtime());
-  EXPECT_EQ(json::find(pod(jobset, "node"), {"targetJobs"}), nullptr);
+  EXPECT_EQ(json::find(edge_pod(jobset, "node"), {"targetJobs"}), nullptr);
 }
 
 TEST(MergeEdges, replace_variables_as_wholes_and_add_new_ones) {
@@ -235,7 +236,7 @@ TEST(Processes, are_counted_by_the_first_amount_that_is_one) {
   const auto processes = [](std::string_view trainer) {
     const json::value jobset =
         jobset_of(trainjob(fmt::format(R"({{"trainer": {}}})", trainer)), runtime());
-    return variable(container(jobset, "node", "node"), "PET_NPROC_PER_NODE");
+    return edge_variable(container(jobset, "node", "node"), "PET_NPROC_PER_NODE");
   };
   EXPECT_EQ(processes(R"({"resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}})"), "auto");
   EXPECT_EQ(processes(R"({"numProcPerNode": "gpu",
@@ -259,13 +260,13 @@ TEST(XgboostWorkers, are_one_a_node_without_gpus_and_bounded) {
     const json::value jobset =
         jobset_of(trainjob(fmt::format(R"({{"trainer": {{"numNodes": {}}}}})", nodes)),
                   runtime(R"({"xgboost": {}})"));
-    return variable(container(jobset, "node", "node"), "DMLC_NUM_WORKER");
+    return edge_variable(container(jobset, "node", "node"), "DMLC_NUM_WORKER");
   };
   EXPECT_EQ(workers("3"), "3");
   EXPECT_EQ(workers("9000000000"), "2147483648");
 }
 
-json::value tune_job(std::string_view name, std::string_view trainer) {
+json::value edge_tune_job(std::string_view name, std::string_view trainer) {
   json::value out = trainjob();
   json::set(out, {"spec", "runtimeRef", "name"}, json::string(name));
   json::set(out, {"spec", "trainer"}, must_parse(trainer));
@@ -283,7 +284,7 @@ Strings tune_complaints(const json::value& job, const json::value& from) {
 
 TEST(TuneEdges, models_are_written_large_from_a_to_z) {
   std::vector<Cause> causes;
-  check_torchtune(tune_job("torchtune-x-1az", "{}"), runtime(), causes);
+  check_torchtune(edge_tune_job("torchtune-x-1az", "{}"), runtime(), causes);
   ASSERT_EQ(causes.size(), 1U);
   EXPECT_TRUE(causes[0].message.ends_with("configured: x/1AZ")) << causes[0].message;
 }
@@ -292,14 +293,15 @@ TEST(TuneEdges, quantized_models_run_on_one_device_where_they_are_small) {
   constexpr std::string_view kSeveral =
       R"({"numProcPerNode": 2, "args": ["model.quantize_base=True"]})";
   const Strings both{"spec.trainer.numProcPerNode", "spec.trainer.resourcesPerNode"};
-  EXPECT_EQ(tune_complaints(tune_job("torchtune-llama3.2-1b", kSeveral), runtime()), both);
-  EXPECT_EQ(tune_complaints(tune_job("torchtune-llama3.2-3b", kSeveral), runtime()), both);
-  EXPECT_EQ(tune_complaints(tune_job("torchtune-llama3.3-70b", kSeveral), runtime()), Strings{});
+  EXPECT_EQ(tune_complaints(edge_tune_job("torchtune-llama3.2-1b", kSeveral), runtime()), both);
+  EXPECT_EQ(tune_complaints(edge_tune_job("torchtune-llama3.2-3b", kSeveral), runtime()), both);
+  EXPECT_EQ(tune_complaints(edge_tune_job("torchtune-llama3.3-70b", kSeveral), runtime()),
+            Strings{});
 }
 
 TEST(TuneEdges, resources_that_do_not_fit_are_shown) {
   std::vector<Cause> causes;
-  check_torchtune(tune_job("torchtune-llama3.2-1b", R"({"args": ["model.quantize_base=True"],
+  check_torchtune(edge_tune_job("torchtune-llama3.2-1b", R"({"args": ["model.quantize_base=True"],
       "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}}})"),
                   runtime(), causes);
   ASSERT_EQ(causes.size(), 2U);
@@ -310,13 +312,13 @@ TEST(TuneEdges, resources_that_do_not_fit_are_shown) {
 
 TEST(TuneEdges, devices_are_those_of_the_job_else_of_the_runtime) {
   json::value from = runtime(R"({"torch": {}})");
-  json::make_object(parts_of(from)[0], {"template", "spec", "template", "spec"})["containers"]
+  json::make_object(edge_parts_of(from)[0], {"template", "spec", "template", "spec"})["containers"]
       .as_array()[0]
       .as_object()["resources"] = must_parse(R"({"limits": {"nvidia.com/gpu": 1}})");
   constexpr std::string_view kQuantized = R"({"args": ["model.quantize_base=True"]})";
-  EXPECT_EQ(tune_complaints(tune_job("torchtune-llama3.2-1b", kQuantized), from), Strings{});
-  EXPECT_EQ(tune_complaints(tune_job("torchtune-llama3.2-1b",
-                                     R"({"args": ["model.quantize_base=True"],
+  EXPECT_EQ(tune_complaints(edge_tune_job("torchtune-llama3.2-1b", kQuantized), from), Strings{});
+  EXPECT_EQ(tune_complaints(edge_tune_job("torchtune-llama3.2-1b",
+                                          R"({"args": ["model.quantize_base=True"],
                                          "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}}})"),
                             from)
                 .size(),
@@ -325,8 +327,8 @@ TEST(TuneEdges, devices_are_those_of_the_job_else_of_the_runtime) {
 
 TEST(TuneEdges, nodes_meet_however_few_devices_they_have) {
   const json::value jobset = jobset_of(
-      tune_job("torchtune-llama3.3-70b",
-               R"({"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}})"),
+      edge_tune_job("torchtune-llama3.3-70b",
+                    R"({"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}})"),
       runtime());
   const json::value node = container(jobset, "node", "node");
   EXPECT_EQ(json::get_array(node, {"command"}).at(2), "--rdzv_endpoint=mnist-node-0-0.mnist:29500");
@@ -337,12 +339,12 @@ TEST(TuneEdges, places_are_those_of_the_part_that_trains) {
   json::value other = plain_part("other");
   json::set(other, {"template", "spec", "template", "spec", "containers"},
             must_parse(R"([{"name": "node", "command": ["output_dir=/elsewhere"]}])"));
-  parts_of(from).insert(parts_of(from).begin(), std::move(other));
-  json::make_object(parts_of(from)[1], {"template", "spec", "template", "spec"})["containers"]
+  edge_parts_of(from).insert(edge_parts_of(from).begin(), std::move(other));
+  json::make_object(edge_parts_of(from)[1], {"template", "spec", "template", "spec"})["containers"]
       .as_array()[0]
       .as_object()["command"] = json::array{"output_dir=/here", "seed=1"};
   const json::value node =
-      container(jobset_of(tune_job("torchtune-llama3.2-1b", "{}"), from), "node", "node");
+      container(jobset_of(edge_tune_job("torchtune-llama3.2-1b", "{}"), from), "node", "node");
   EXPECT_EQ(json::get_array(node, {"command"}).back(), "output_dir=/here");
 }
 
@@ -365,7 +367,7 @@ TEST(MpiEdges, slots_are_asked_for_or_usual_or_gpus_and_one_at_least) {
                            Case{R"({"numProcPerNode": 0})", R"({"numProcPerNode": 4})", 1},
                            Case{"{}", R"({"numProcPerNode": 2})", 2}, Case{"{}", "{}", 1}}) {
     const json::value job = trainjob(fmt::format(R"({{"trainer": {}}})", each.trainer));
-    json::value from = mpi();
+    json::value from = edge_mpi();
     json::set(from, {"spec", "mlPolicy", "mpi"}, must_parse(each.policy));
     EXPECT_EQ(mpi_slots(from, job, {}), each.slots) << each.trainer << each.policy;
   }
@@ -380,17 +382,18 @@ TEST(MpiEdges, launchers_have_an_account_of_their_own_where_none_is_named) {
   for (const auto& [given, account] : {std::pair(json::value(""), "mnist-launcher"),
                                        {json::value("bot"), "bot"},
                                        {json::value(5), "mnist-launcher"}}) {
-    json::value from = mpi();
-    json::set(parts_of(from)[1], {"template", "spec", "template", "spec", "serviceAccountName"},
-              given);
+    json::value from = edge_mpi();
+    json::set(edge_parts_of(from)[1],
+              {"template", "spec", "template", "spec", "serviceAccountName"}, given);
     const json::value jobset = jobset_of(trainjob(), from);
-    EXPECT_EQ(json::get_string(pod(jobset, "launcher"), {"spec", "serviceAccountName"}), account);
+    EXPECT_EQ(json::get_string(edge_pod(jobset, "launcher"), {"spec", "serviceAccountName"}),
+              account);
   }
 }
 
 TEST(MpiEdges, containers_beside_the_one_that_trains_are_left_alone) {
-  json::value from = mpi();
-  for (json::value& each : parts_of(from)) {
+  json::value from = edge_mpi();
+  for (json::value& each : edge_parts_of(from)) {
     json::make_object(each, {"template", "spec", "template", "spec"})["containers"]
         .as_array()
         .push_back(must_parse(R"({"name": "side"})"));
@@ -402,7 +405,7 @@ TEST(MpiEdges, containers_beside_the_one_that_trains_are_left_alone) {
 }
 
 TEST(MpiEdges, hosts_are_the_nodes_of_the_jobset_as_it_is) {
-  json::value from = mpi();
+  json::value from = edge_mpi();
   json::set(from, {"spec", "mlPolicy", "mpi", "runLauncherAsNode"}, false);
   json::value jobset = jobset_of(trainjob(), from);
   json::array& made = json::make_object(jobset, {"spec"})["replicatedJobs"].as_array();
@@ -413,14 +416,14 @@ TEST(MpiEdges, hosts_are_the_nodes_of_the_jobset_as_it_is) {
 }
 
 TEST(MpiEdges, pods_that_are_going_are_no_hosts) {
-  const json::value jobset = jobset_of(trainjob(), mpi());
+  const json::value jobset = jobset_of(trainjob(), edge_mpi());
   const auto known = [&](std::string_view more) {
     json::value pod = must_parse(R"({"metadata": {"name": "p"}, "spec": {"hostname": "h"},
         "status": {"phase": "Running"}})");
     json::set(pod, {"metadata", "annotations", kHostAnnotation}, "node");
     if (!more.empty()) json::set(pod, {"metadata", more}, "2026-11-15T12:00:00Z");
     return std::string(
-        json::get_string(mpi_objects_of(trainjob(), mpi(), jobset, "ConfigMap",
+        json::get_string(mpi_objects_of(trainjob(), edge_mpi(), jobset, "ConfigMap",
                                         {std::make_shared<const json::value>(std::move(pod))}),
                          {"data", "pods"}));
   };
@@ -429,15 +432,15 @@ TEST(MpiEdges, pods_that_are_going_are_no_hosts) {
 }
 
 TEST(MpiEdges, bindings_name_the_role_of_the_job) {
-  const json::value jobset = jobset_of(trainjob(), mpi());
-  EXPECT_EQ(mpi_objects_of(trainjob(), mpi(), jobset, "RoleBinding").at("roleRef"),
+  const json::value jobset = jobset_of(trainjob(), edge_mpi());
+  EXPECT_EQ(mpi_objects_of(trainjob(), edge_mpi(), jobset, "RoleBinding").at("roleRef"),
             must_parse(R"({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
                            "name": "mnist-launcher"})"));
 }
 
 // Each part with the number that its pods are told, those in no gang without one; then what the
 // launcher waits for.
-std::string gangs(const json::value& from, json::object spec) {
+std::string edge_gangs(const json::value& from, json::object spec) {
   json::value job = trainjob();
   json::set(job, {"metadata", "uid"}, "u-1");
   form_gang(job, from, spec);
@@ -461,30 +464,34 @@ constexpr std::string_view kTrains =
        "trainer"}}})";
 
 TEST(GangEdges, parts_that_say_nothing_have_one_pod) {
-  EXPECT_EQ(gangs(runtime(), spec_of(fmt::format(R"([{{"name": "a", {}}}])", kTrains))), "a=1 ");
+  EXPECT_EQ(edge_gangs(runtime(), spec_of(fmt::format(R"([{{"name": "a", {}}}])", kTrains))),
+            "a=1 ");
 }
 
 TEST(GangEdges, nothing_that_trains_is_no_gang) {
-  EXPECT_EQ(gangs(runtime(), spec_of(R"([{"name": "a"}, {"name": "b"}])")), "a b ");
-  EXPECT_EQ(gangs(runtime(), {}), "");
+  EXPECT_EQ(edge_gangs(runtime(), spec_of(R"([{"name": "a"}, {"name": "b"}])")), "a b ");
+  EXPECT_EQ(edge_gangs(runtime(), {}), "");
   json::value grouped = runtime();
   json::set(grouped, {"spec", "podGroupPolicy"}, must_parse(R"({"coscheduling": {}})"));
-  EXPECT_EQ(gangs(grouped, spec_of(R"([{"name": "a"}, {"name": "b"}])")), "a b ");
+  EXPECT_EQ(edge_gangs(grouped, spec_of(R"([{"name": "a"}, {"name": "b"}])")), "a b ");
 }
 
 TEST(GangEdges, all_parts_that_train_are_one_and_names_mean_nothing_without_an_mpi) {
-  EXPECT_EQ(gangs(runtime(), spec_of(fmt::format(R"([{{"name": "node"}}, {{"name": "launcher"}},
+  EXPECT_EQ(
+      edge_gangs(runtime(), spec_of(fmt::format(R"([{{"name": "node"}}, {{"name": "launcher"}},
       {{"name": "a", {0}}}, {{"name": "b", {0}}}])",
-                                                 kTrains))),
-            "node launcher a=2 b=2 ");
+                                                kTrains))),
+      "node launcher a=2 b=2 ");
 }
 
 TEST(GangEdges, of_an_mpi_names_mean_what_they_say) {
-  EXPECT_EQ(gangs(mpi(), spec_of(R"([{"name": "node"}, {"name": "launcher"}, {"name": "x"}])")),
-            "node=2 launcher=2 x ");
-  EXPECT_EQ(gangs(mpi(), spec_of(R"([{"name": "node"}, {"name": "x"}])")), "node=1 x ");
-  EXPECT_EQ(gangs(mpi(), spec_of(fmt::format(R"([{{"name": "launcher", {}}}])", kTrains))),
-            "launcher=1 ");
+  EXPECT_EQ(
+      edge_gangs(edge_mpi(), spec_of(R"([{"name": "node"}, {"name": "launcher"}, {"name": "x"}])")),
+      "node=2 launcher=2 x ");
+  EXPECT_EQ(edge_gangs(edge_mpi(), spec_of(R"([{"name": "node"}, {"name": "x"}])")), "node=1 x ");
+  EXPECT_EQ(
+      edge_gangs(edge_mpi(), spec_of(fmt::format(R"([{{"name": "launcher", {}}}])", kTrains))),
+      "launcher=1 ");
 }
 
 TEST(GangEdges, launchers_that_wait_for_nodes_wait_for_what_these_wait_for) {
@@ -499,9 +506,9 @@ TEST(GangEdges, launchers_that_wait_for_nodes_wait_for_what_these_wait_for) {
         Case{"", R"({"name": "node", "status": "Ready"}, {"name": "f"})", "node=2 launcher=2 <f "},
         Case{R"({"name": "f"})", R"({"name": "node", "status": "Ready"}, {"name": "f"})",
              "node=2 <f launcher=2 <f "}}) {
-    EXPECT_EQ(gangs(mpi(), spec_of(fmt::format(R"([{{"name": "f"}},
+    EXPECT_EQ(edge_gangs(edge_mpi(), spec_of(fmt::format(R"([{{"name": "f"}},
         {{"name": "node", "dependsOn": [{}]}}, {{"name": "launcher", "dependsOn": [{}]}}])",
-                                               node, launcher))),
+                                                         node, launcher))),
               "f " + std::string(made))
         << node << launcher;
   }
@@ -515,8 +522,8 @@ TEST(GangEdges, launchers_wait_for_nodes_where_else_they_would_wait_for_more_tha
       parts += fmt::format(R"({{"name": "f{}"}},)", i);
       wanted += fmt::format(R"(, {{"name": "f{}", "status": "Ready"}})", i);
     }
-    const std::string made = gangs(
-        mpi(),
+    const std::string made = edge_gangs(
+        edge_mpi(),
         spec_of(fmt::format(R"([{} {{"name": "node"}}, {{"name": "launcher", "dependsOn": [{}]}}])",
                             parts, wanted)));
     return made.substr(made.find("launcher"));
@@ -530,10 +537,10 @@ TEST(GangEdges, nodes_that_say_when_they_are_ready_are_waited_for) {
        {R"("readinessGates": [{"conditionType": "x"}])",
         R"("containers": [{"name": "node", "startupProbe": {}}])",
         R"("initContainers": [{"name": "i", "readinessProbe": {}}])"}) {
-    EXPECT_EQ(gangs(mpi(), spec_of(fmt::format(R"([{{"name": "node", "template": {{"spec":
+    EXPECT_EQ(edge_gangs(edge_mpi(), spec_of(fmt::format(R"([{{"name": "node", "template": {{"spec":
         {{"template": {{"spec": {{{}}}}}}}}}}}, {{"name": "launcher", "dependsOn":
         [{{"name": "node", "status": "Ready"}}]}}])",
-                                               pod))),
+                                                         pod))),
               "node=1 launcher <node ")
         << pod;
   }
@@ -548,7 +555,7 @@ TEST(BuiltinRuntimes, are_one_node_where_the_job_does_not_say) {
 }
 
 TEST(BuiltinRuntimes, of_an_mpi_are_as_upstream_has_them) {
-  EXPECT_EQ(*json::find(mpi(), {"spec"}), must_parse(R"({
+  EXPECT_EQ(*json::find(edge_mpi(), {"spec"}), must_parse(R"({
     "mlPolicy": {"numNodes": 1, "mpi": {"numProcPerNode": 1, "mpiImplementation": "OpenMPI",
       "sshAuthMountPath": "/home/mpiuser/.ssh", "runLauncherAsNode": true}},
     "template": {"spec": {"network": {"publishNotReadyAddresses": true},

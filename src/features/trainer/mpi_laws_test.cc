@@ -26,26 +26,26 @@ constexpr std::string_view kMap = "mnist-mpi-hostfile";
 constexpr std::string_view kAccount = "mnist-launcher";
 const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
 
-void must_write(client::Client& client, client::Write write) {
+void must_write_mpi(client::Client& client, client::Write write) {
   write.ns = write.resource.namespaced ? kNamespace : std::string_view();
   const Result<json::value> result = client.write(write);
   ASSERT_TRUE(result.has_value()) << result.error().message;
 }
 
-void change(client::Client& client, const api::Resource& resource, std::string_view name,
-            json::value body, std::string_view subresource = {}) {
-  must_write(client, {.verb = client::Verb::kMergePatch,
-                      .resource = resource,
-                      .name = std::string(name),
-                      .subresource = std::string(subresource),
-                      .body = std::move(body)});
+void change_mpi(client::Client& client, const api::Resource& resource, std::string_view name,
+                json::value body, std::string_view subresource = {}) {
+  must_write_mpi(client, {.verb = client::Verb::kMergePatch,
+                          .resource = resource,
+                          .name = std::string(name),
+                          .subresource = std::string(subresource),
+                          .body = std::move(body)});
 }
 
 void remove(client::Client& client, const api::Resource& resource, std::string_view name) {
-  must_write(client, {.verb = client::Verb::kDelete,
-                      .resource = resource,
-                      .name = std::string(name),
-                      .body = json::object{}});
+  must_write_mpi(client, {.verb = client::Verb::kDelete,
+                          .resource = resource,
+                          .name = std::string(name),
+                          .body = json::object{}});
 }
 
 json::value get(client::Client& client, const api::Resource& resource, std::string_view name) {
@@ -63,7 +63,7 @@ bool over(const json::value& job) {
   return api::condition_true(job, "Complete") || api::condition_true(job, "Failed");
 }
 
-json::value runtime(bool launcher_is_node) {
+json::value laws_runtime(bool launcher_is_node) {
   for (const client::Write& write : builtin_objects()) {
     if (api::name(write.body) != "deepspeed-distributed") continue;
     json::value out = write.body;
@@ -73,7 +73,7 @@ json::value runtime(bool launcher_is_node) {
   return {};
 }
 
-json::value trainjob(Random& random) {
+json::value laws_trainjob(Random& random) {
   json::value out =
       testing::trainjob(random.chance(30) ? R"({"activeDeadlineSeconds": 15})" : "{}");
   json::set(out, {"spec", "runtimeRef", "name"}, "deepspeed-distributed");
@@ -109,14 +109,15 @@ class World {
   void arrange(client::Client& client, Random& random) {
     *this = World();
     launcher_trains_ = random.chance(50);
-    must_write(client, {.resource = cluster_runtime_resource(), .body = runtime(launcher_trains_)});
-    must_write(client, {.resource = trainjob_resource(), .body = trainjob(random)});
+    must_write_mpi(
+        client, {.resource = cluster_runtime_resource(), .body = laws_runtime(launcher_trains_)});
+    must_write_mpi(client, {.resource = trainjob_resource(), .body = laws_trainjob(random)});
     for (const api::Resource& kind : {config_map_resource(), roles()}) {
-      must_write(client, {.resource = kind, .body = {{"metadata", {{"name", "stranger"}}}}});
+      must_write_mpi(client, {.resource = kind, .body = {{"metadata", {{"name", "stranger"}}}}});
     }
     // A pod of a set of that name which was there before.
     json::value left = must_be_host("mnist-node-0-0", "gone");
-    must_write(client, {.resource = kPods, .body = std::move(left)});
+    must_write_mpi(client, {.resource = kPods, .body = std::move(left)});
   }
 
   bool step(client::Client& client, Time now, Random& random) {
@@ -127,13 +128,13 @@ class World {
       // The JobSet has taken its pods away before anybody resumes it.
       remove_pods(client, api::uid(get(client, jobset_resource(), kJob)));
       if (random.chance(50)) return meddle(client, random);
-      change(client, trainjob_resource(), kJob, {{"spec", {{"suspend", false}}}});
+      change_mpi(client, trainjob_resource(), kJob, {{"spec", {{"suspend", false}}}});
       return true;
     }
     ++steps_;
     const bool early = steps_ < 25;
     if (early && random.chance(10)) {
-      change(client, trainjob_resource(), kJob, {{"spec", {{"suspend", true}}}});
+      change_mpi(client, trainjob_resource(), kJob, {{"spec", {{"suspend", true}}}});
       return true;
     }
     // At times more happens at once.
@@ -257,9 +258,9 @@ class World {
     if (!spoils) {
       remove(client, kind, name);
     } else if (kind.plural == "roles") {
-      change(client, kind, name, {{"rules", json::array{}}});
+      change_mpi(client, kind, name, {{"rules", json::array{}}});
     } else {
-      change(client, kind, name, {{"data", {{"hostfile", "nonsense"}, {"pods", "x=y\n"}}}});
+      change_mpi(client, kind, name, {{"data", {{"hostfile", "nonsense"}, {"pods", "x=y\n"}}}});
     }
     return true;
   }
@@ -282,11 +283,12 @@ class World {
         });
         if (found == pods.end()) {
           ++suffix_;
-          must_write(client, {.resource = kPods, .body = std::move(wanted)});
+          must_write_mpi(client, {.resource = kPods, .body = std::move(wanted)});
           return true;
         }
         if (json::find(**found, {"status"}) == nullptr) {
-          change(client, kPods, api::name(**found), {{"status", {{"phase", "Running"}}}}, "status");
+          change_mpi(client, kPods, api::name(**found), {{"status", {{"phase", "Running"}}}},
+                     "status");
           return true;
         }
       }
@@ -307,8 +309,8 @@ class World {
                                  {"reason", fails ? "FailedJobs" : "AllJobsCompleted"},
                                  {"message", "the launcher has ended"},
                                  {"lastTransitionTime", rfc3339(now)}};
-    change(client, jobset_resource(), api::name(set),
-           {{"status", {{"conditions", json::array{condition}}}}}, "status");
+    change_mpi(client, jobset_resource(), api::name(set),
+               {{"status", {{"conditions", json::array{condition}}}}}, "status");
   }
 
   bool launcher_trains_ = false;

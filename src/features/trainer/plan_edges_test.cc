@@ -23,7 +23,9 @@ using Strings = std::vector<std::string>;
 
 const Time kNow = *parse_time("2026-11-15T12:00:00Z");
 
-Object shared(json::value value) { return std::make_shared<const json::value>(std::move(value)); }
+Object plan_edges_shared(json::value value) {
+  return std::make_shared<const json::value>(std::move(value));
+}
 
 // A job as it is observed, made at noon, and what is there of it.
 struct Scene {
@@ -46,13 +48,13 @@ struct Scene {
       json::set(made, {"metadata", "resourceVersion"}, "7");
       if (write.resource == jobset_resource()) {
         if (!status.empty()) json::set(made, {"status"}, must_parse(status));
-        seen.owned[0] = {shared(std::move(made))};
+        seen.owned[0] = {plan_edges_shared(std::move(made))};
       } else if (write.resource == config_map_resource()) {
-        seen.owned[1].push_back(shared(std::move(made)));
+        seen.owned[1].push_back(plan_edges_shared(std::move(made)));
       } else {
         seen.owned[write.resource.kind == "ServiceAccount" ? 2
                    : write.resource.kind == "Role"         ? 3
-                                                           : 4] = {shared(std::move(made))};
+                                                   : 4] = {plan_edges_shared(std::move(made))};
       }
     }
     return *this;
@@ -60,13 +62,13 @@ struct Scene {
   Scene& change_jobset(std::initializer_list<std::string_view> path, json::value value) {
     json::value changed = *seen.owned[0][0];
     json::set(changed, path, std::move(value));
-    seen.owned[0] = {shared(std::move(changed))};
+    seen.owned[0] = {plan_edges_shared(std::move(changed))};
     return *this;
   }
   control::Plan plan(Time now = kNow) const {
     control::Observed all = seen;
-    all.root = shared(job);
-    all.seen[0] = {shared(runtime)};
+    all.root = plan_edges_shared(job);
+    all.seen[0] = {plan_edges_shared(runtime)};
     return plan_trainjob(all, now);
   }
 };
@@ -152,7 +154,8 @@ TEST(TrainJobPlan, keeps_of_a_runtime_what_its_owner_wrote) {
 
 TEST(TrainJobPlan, takes_no_other_runtime_where_the_one_it_kept_cannot_be_read) {
   Scene scene;
-  scene.seen.owned[1] = {shared(must_parse(R"({"metadata": {"name": "mnist-runtime-snapshot"},
+  scene.seen.owned[1] = {
+      plan_edges_shared(must_parse(R"({"metadata": {"name": "mnist-runtime-snapshot"},
       "data": {"runtime": "{"}})"))};
   const control::Plan plan = scene.plan();
   EXPECT_EQ(writes(plan), Strings{});
@@ -177,7 +180,7 @@ TEST(TrainJobPlan, says_at_most_950_characters_of_why) {
     Scene scene;
     json::set(scene.job, {"spec", "runtimeRef", "name"}, json::string(std::string(length, 'x')));
     control::Observed nothing = scene.seen;
-    nothing.root = shared(scene.job);
+    nothing.root = plan_edges_shared(scene.job);
     return plan_trainjob(nothing, kNow).notes.at(0).message;
   };
   const std::string before =
@@ -193,27 +196,27 @@ TEST(TrainJobPlan, says_at_most_950_characters_of_why) {
 TEST(TrainJobPlan, looks_at_no_pods_before_there_is_a_jobset) {
   Scene scene;
   scene.runtime = mpi_runtime();
-  scene.seen.seen[2] = {shared(must_parse(R"({"metadata": {"name": "p"}})"))};
+  scene.seen.seen[2] = {plan_edges_shared(must_parse(R"({"metadata": {"name": "p"}})"))};
   EXPECT_EQ(scene.plan().writes.size(), 6U);
 }
 
 constexpr std::string_view kMisfit =
     R"({"trainer": {"env": [{"name": "PET_NNODES", "value": "9"}]}})";
-constexpr std::string_view kInvalid = R"({"conditions": [
+constexpr std::string_view kInvalidReason = R"({"conditions": [
     {"type": "Suspended", "status": "False", "reason": "Resumed", "message": "TrainJob is resumed",
      "lastTransitionTime": "2026-11-15T10:00:00Z"},
     {"type": "Failed", "status": "True", "reason": "Invalid", "message": "old",
      "lastTransitionTime": "2026-11-15T11:00:00Z"}]})";
 
 TEST(TrainJobPlan, keeps_the_time_of_a_failure_that_is_judged_anew) {
-  const control::Plan plan = Scene(kMisfit, kInvalid).plan();
+  const control::Plan plan = Scene(kMisfit, kInvalidReason).plan();
   EXPECT_EQ(condition(plan, "Failed"), "True Invalid 2026-11-15T11:00:00Z");
   EXPECT_EQ(condition(plan, "Suspended"), "False Resumed 2026-11-15T10:00:00Z");
   EXPECT_EQ(json::get_array(*plan.status, {"conditions"}).size(), 2U);
 }
 
 TEST(TrainJobPlan, takes_a_failure_away_that_was_put_right_and_nothing_else) {
-  const control::Plan plan = Scene("{}", kInvalid).plan();
+  const control::Plan plan = Scene("{}", kInvalidReason).plan();
   EXPECT_EQ(condition(plan, "Failed"), "none");
   EXPECT_EQ(condition(plan, "Suspended"), "False Resumed 2026-11-15T10:00:00Z");
   const control::Plan alone = Scene("{}", R"({"conditions": [{"type": "Failed", "status": "True",
@@ -305,13 +308,13 @@ TEST(MpiPlanEdges, mend_only_what_is_not_going_and_only_as_it_was_seen) {
   scene.with_jobset();
   json::value role = *scene.seen.owned[3][0];
   json::set(role, {"rules"}, json::array{});
-  scene.seen.owned[3] = {shared(role)};
+  scene.seen.owned[3] = {plan_edges_shared(role)};
   const control::Plan plan = scene.plan();
   ASSERT_EQ(writes(plan), Strings{"patch Role mnist-launcher"});
   EXPECT_EQ(plan.writes[0].resource_version, "7");
   EXPECT_EQ(json::get_array(plan.writes[0].body, {"rules"}).size(), 1U);
   json::set(role, {"metadata", "deletionTimestamp"}, "2026-11-15T12:00:00Z");
-  scene.seen.owned[3] = {shared(role)};
+  scene.seen.owned[3] = {plan_edges_shared(role)};
   EXPECT_EQ(writes(scene.plan()), Strings{});
 }
 

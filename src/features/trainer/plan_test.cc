@@ -21,19 +21,19 @@ using std::chrono::seconds;
 using testing::must_parse;
 using testing::trainjob;
 
-void must_write(client::Client& client, const client::Write& write) {
+void must_write_trainjob(client::Client& client, const client::Write& write) {
   const Result<json::value> result = client.write(write);
   ASSERT_TRUE(result.has_value()) << result.error().message;
 }
 
-void change(client::Client& client, const api::Resource& resource, std::string_view name,
-            json::value body, std::string_view subresource = {}) {
-  must_write(client, {.verb = client::Verb::kMergePatch,
-                      .resource = resource,
-                      .ns = "team",
-                      .name = std::string(name),
-                      .subresource = std::string(subresource),
-                      .body = std::move(body)});
+void change_trainjob(client::Client& client, const api::Resource& resource, std::string_view name,
+                     json::value body, std::string_view subresource = {}) {
+  must_write_trainjob(client, {.verb = client::Verb::kMergePatch,
+                               .resource = resource,
+                               .ns = "team",
+                               .name = std::string(name),
+                               .subresource = std::string(subresource),
+                               .body = std::move(body)});
 }
 
 json::value jobset_end(std::string_view type, Time at, std::string_view reason) {
@@ -66,19 +66,21 @@ struct TrainJobs : ::testing::Test {
     settle();
   }
   void make_runtime(json::value object = testing::runtime()) {
-    must_write(server, {.resource = cluster_runtime_resource(), .body = std::move(object)});
+    must_write_trainjob(server,
+                        {.resource = cluster_runtime_resource(), .body = std::move(object)});
     settle();
   }
   void make(std::string_view spec = "{}") {
-    must_write(server, {.resource = trainjob_resource(), .ns = "team", .body = trainjob(spec)});
+    must_write_trainjob(server,
+                        {.resource = trainjob_resource(), .ns = "team", .body = trainjob(spec)});
     settle();
   }
   void patch(json::value spec) {
-    change(server, trainjob_resource(), "mnist", {{"spec", std::move(spec)}});
+    change_trainjob(server, trainjob_resource(), "mnist", {{"spec", std::move(spec)}});
     settle();
   }
   void tell(json::value body) {
-    change(server, jobset_resource(), "mnist", std::move(body), "status");
+    change_trainjob(server, jobset_resource(), "mnist", std::move(body), "status");
     settle();
   }
   json::value get(const api::Resource& resource, std::string_view name = "mnist") {
@@ -123,10 +125,10 @@ TEST_F(TrainJobs, use_a_runtime_of_their_namespace_where_they_say_so) {
   make_runtime();
   json::value own = testing::runtime(R"({"numNodes": 7})");
   json::set(own, {"kind"}, "TrainingRuntime");
-  must_write(server, {.resource = runtime_resource(), .ns = "other", .body = own});
+  must_write_trainjob(server, {.resource = runtime_resource(), .ns = "other", .body = own});
   make(R"({"runtimeRef": {"name": "torch", "kind": "TrainingRuntime"}})");
   EXPECT_TRUE(jobset().is_null()) << "that of another namespace is not meant";
-  must_write(server, {.resource = runtime_resource(), .ns = "team", .body = own});
+  must_write_trainjob(server, {.resource = runtime_resource(), .ns = "team", .body = own});
   settle();
   EXPECT_EQ(nodes(), 7);
 }
@@ -173,11 +175,11 @@ TEST_F(TrainJobs, keep_no_runtime_that_they_do_not_fit) {
   EXPECT_TRUE(condition("Failed").starts_with("True Invalid: spec.runtimeRef"))
       << condition("Failed");
   EXPECT_TRUE(get(config_map_resource(), "mnist-runtime-snapshot").is_null());
-  must_write(server,
-             {.verb = client::Verb::kMergePatch,
-              .resource = cluster_runtime_resource(),
-              .name = "torch",
-              .body = must_parse(R"({"spec": {"mlPolicy": {"torch": {"envInjection": null}}}})")});
+  must_write_trainjob(
+      server, {.verb = client::Verb::kMergePatch,
+               .resource = cluster_runtime_resource(),
+               .name = "torch",
+               .body = must_parse(R"({"spec": {"mlPolicy": {"torch": {"envInjection": null}}}})")});
   settle();
   EXPECT_EQ(condition("Failed"), "none") << "who puts the runtime right is heard";
   EXPECT_EQ(nodes(), 2);
@@ -196,10 +198,10 @@ TEST_F(TrainJobs, keep_the_runtime_they_were_taken_up_with) {
   make(R"({"suspend": true})");
   EXPECT_FALSE(get(config_map_resource(), "mnist-runtime-snapshot").is_null());
   json::value changed = testing::runtime(R"({"numNodes": 9, "torch": {}})");
-  must_write(server, {.verb = client::Verb::kMergePatch,
-                      .resource = cluster_runtime_resource(),
-                      .name = "torch",
-                      .body = {{"spec", *json::find(changed, {"spec"})}}});
+  must_write_trainjob(server, {.verb = client::Verb::kMergePatch,
+                               .resource = cluster_runtime_resource(),
+                               .name = "torch",
+                               .body = {{"spec", *json::find(changed, {"spec"})}}});
   settle();
   patch({{"suspend", false}});
   EXPECT_EQ(nodes(), 2);
@@ -238,11 +240,11 @@ TEST_F(TrainJobs, leave_a_jobset_that_runs_as_it_is) {
 TEST_F(TrainJobs, make_the_jobset_again_where_somebody_deleted_it) {
   make_runtime();
   make();
-  must_write(server, {.verb = client::Verb::kDelete,
-                      .resource = jobset_resource(),
-                      .ns = "team",
-                      .name = "mnist",
-                      .body = json::object{}});
+  must_write_trainjob(server, {.verb = client::Verb::kDelete,
+                               .resource = jobset_resource(),
+                               .ns = "team",
+                               .name = "mnist",
+                               .body = json::object{}});
   settle();
   EXPECT_EQ(nodes(), 2);
 }
@@ -287,11 +289,11 @@ TEST_F(TrainJobs, do_not_run_again_when_the_jobset_of_a_failed_job_goes) {
   make_runtime();
   make();
   tell(jobset_end("Failed", clock.now(), "FailedJobs"));
-  must_write(server, {.verb = client::Verb::kDelete,
-                      .resource = jobset_resource(),
-                      .ns = "team",
-                      .name = "mnist",
-                      .body = json::object{}});
+  must_write_trainjob(server, {.verb = client::Verb::kDelete,
+                               .resource = jobset_resource(),
+                               .ns = "team",
+                               .name = "mnist",
+                               .body = json::object{}});
   settle();
   EXPECT_EQ(condition("Failed"), "True FailedJobs: so it is");
   EXPECT_TRUE(jobset().is_null());
@@ -357,15 +359,15 @@ bool step(client::Client& client, Time now, Random& random, int& steps) {
     return false;
   }
   if (suspended || (steps++ < 6 && random.chance(30))) {
-    change(client, trainjob_resource(), "mnist", {{"spec", {{"suspend", !suspended}}}});
+    change_trainjob(client, trainjob_resource(), "mnist", {{"spec", {{"suspend", !suspended}}}});
     return true;
   }
   const auto sets = client.list(jobset_resource(), {}, {})->items;
   for (const Object& set : sets) {
     if (api::controller_of(*set) == nullptr) continue;
     if (steps < 4 || random.chance(50)) return true;  // it runs on
-    change(client, jobset_resource(), api::name(*set),
-           jobset_end(random.chance(30) ? "Failed" : "Completed", now, "Over"), "status");
+    change_trainjob(client, jobset_resource(), api::name(*set),
+                    jobset_end(random.chance(30) ? "Failed" : "Completed", now, "Over"), "status");
     return true;
   }
   return false;
@@ -379,14 +381,15 @@ TEST(TrainJobLaws, hold) {
   laws.arrange = [&](client::Client& client, Random& random) {
     steps = 0;
     was_over = false;
-    must_write(client, {.resource = cluster_runtime_resource(), .body = testing::runtime()});
-    must_write(client,
-               {.resource = trainjob_resource(),
-                .ns = "team",
-                .body = trainjob(random.chance(30) ? R"({"activeDeadlineSeconds": 8})" : "{}")});
-    must_write(client, {.resource = jobset_resource(),
-                        .ns = "team",
-                        .body = {{"metadata", {{"name", "stranger"}}}}});
+    must_write_trainjob(client,
+                        {.resource = cluster_runtime_resource(), .body = testing::runtime()});
+    must_write_trainjob(
+        client, {.resource = trainjob_resource(),
+                 .ns = "team",
+                 .body = trainjob(random.chance(30) ? R"({"activeDeadlineSeconds": 8})" : "{}")});
+    must_write_trainjob(client, {.resource = jobset_resource(),
+                                 .ns = "team",
+                                 .body = {{"metadata", {{"name", "stranger"}}}}});
   };
   laws.step = [&](client::Client& client, Time now, Random& random) {
     return step(client, now, random, steps);

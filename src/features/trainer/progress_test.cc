@@ -11,7 +11,7 @@ namespace {
 
 using testing::must_parse;
 
-json::value pod(std::string_view told) {
+json::value progress_pod(std::string_view told) {
   json::value out = must_parse(R"({"metadata": {"name": "mnist-node-0-0-x", "namespace": "team",
       "labels": {"jobset.sigs.k8s.io/jobset-name": "mnist",
                  "jobset.sigs.k8s.io/jobset-uid": "s1",
@@ -34,7 +34,7 @@ json::object status() {
 }
 
 TEST(TrainerStatus, IsWhatThePodTellsInUpstreamsWords) {
-  EXPECT_EQ(trainer_status(pod(kTold)), status());
+  EXPECT_EQ(trainer_status(progress_pod(kTold)), status());
 }
 
 TEST(TrainerStatus, TakesNothingFromWhatHasAnotherForm) {
@@ -42,9 +42,9 @@ TEST(TrainerStatus, TakesNothingFromWhatHasAnotherForm) {
        {"", "x", "[]", "{}", R"({"node": 3})", R"({"node": {"step": 3}})",
         R"({"node": {"lastUpdateTime": "2026-01-01T00:00:10Z"}})",
         R"({"node": {"step": -3, "lastUpdateTime": "2026-01-01T00:00:10Z"}})"}) {
-    EXPECT_EQ(trainer_status(pod(told)), json::object()) << told;
+    EXPECT_EQ(trainer_status(progress_pod(told)), json::object()) << told;
   }
-  const json::object bound = trainer_status(pod(R"({"node": {"percent": 300,
+  const json::object bound = trainer_status(progress_pod(R"({"node": {"percent": 300,
       "lastUpdateTime": "2026-01-01T00:00:10Z",
       "estimatedCompletionTime": "2025-01-01T00:00:10Z"}})"));
   EXPECT_EQ(bound.at("progressPercentage"), 100);
@@ -63,14 +63,17 @@ TEST(TrainerStatus, GoesForwardOnly) {
   EXPECT_FALSE(is_news(&newest, status())) << "a program wrote it itself, since";
 }
 
-Object shared(json::value value) { return std::make_shared<const json::value>(std::move(value)); }
+Object progress_shared(json::value value) {
+  return std::make_shared<const json::value>(std::move(value));
+}
 
 TEST(TrainerStatus, IsTakenFromTheFirstPodOfThePartThatTrains) {
   const json::value job = testing::trainjob();
   json::value jobset = jobset_of(job, testing::runtime());
   json::set(jobset, {"metadata", "uid"}, "s1");
-  control::Observed seen{.root = shared(job), .owned = {{shared(jobset)}, {}, {}, {}, {}}};
-  seen.seen = {{shared(testing::runtime())}, {}, {shared(pod(kTold))}};
+  control::Observed seen{.root = progress_shared(job),
+                         .owned = {{progress_shared(jobset)}, {}, {}, {}, {}}};
+  seen.seen = {{progress_shared(testing::runtime())}, {}, {progress_shared(progress_pod(kTold))}};
   const auto told = [&] {
     const control::Plan plan = plan_trainjob(seen, Time());
     const json::value* found = plan.status ? json::find(*plan.status, {"trainerStatus"}) : nullptr;
@@ -81,9 +84,9 @@ TEST(TrainerStatus, IsTakenFromTheFirstPodOfThePartThatTrains) {
        {std::pair("jobset.sigs.k8s.io/replicatedjob-name", "dataset-initializer"),
         {"jobset.sigs.k8s.io/jobset-uid", "another"},
         {"batch.kubernetes.io/job-completion-index", "1"}}) {
-    json::value other = pod(kTold);
+    json::value other = progress_pod(kTold);
     json::set(other, {"metadata", "labels", label}, value);
-    seen.seen[2] = {shared(other)};
+    seen.seen[2] = {progress_shared(other)};
     EXPECT_EQ(told(), json::value()) << label;
   }
 }

@@ -34,7 +34,7 @@ Strings fields(const std::vector<Cause>& causes) {
   return out;
 }
 
-json::array& parts_of(json::value& from) {
+json::array& parts_of_runtime(json::value& from) {
   return json::make_object(from, {"spec", "template", "spec"})["replicatedJobs"].as_array();
 }
 
@@ -57,9 +57,9 @@ struct PatchCase {
 
 std::ostream& operator<<(std::ostream& out, const PatchCase& c) { return out << c.name; }
 
-struct RuntimePatch : ::testing::TestWithParam<PatchCase> {};
+struct RulesEdgesRuntimePatch : ::testing::TestWithParam<PatchCase> {};
 
-TEST_P(RuntimePatch, is_told_once_of_each_thing_that_is_wrong) {
+TEST_P(RulesEdgesRuntimePatch, is_told_once_of_each_thing_that_is_wrong) {
   const json::value job =
       trainjob(fmt::format(R"({{"runtimePatches": [{{"manager": "a.b/c", "trainingRuntimeSpec":
           {{"template": {{"spec": {{"replicatedJobs": [{}]}}}}}}}}]}})",
@@ -73,7 +73,7 @@ TEST_P(RuntimePatch, is_told_once_of_each_thing_that_is_wrong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, RuntimePatch,
+    All, RulesEdgesRuntimePatch,
     ::testing::Values(
         PatchCase{"text", R"("node")", {""}},
         PatchCase{"template_is_text", R"({"name": "node", "template": "x"})", {".template"}},
@@ -224,7 +224,7 @@ json::value with_part(std::string_view name, std::string_view containers,
     json::set(part, {"template", "metadata", "labels", kStepLabel}, json::string(step));
   }
   json::set(part, {"template", "spec", "template", "spec", "containers"}, must_parse(containers));
-  parts_of(out).insert(parts_of(out).begin(), std::move(part));
+  parts_of_runtime(out).insert(parts_of_runtime(out).begin(), std::move(part));
   return out;
 }
 
@@ -271,7 +271,7 @@ TEST(MisfitInitializers, look_at_the_very_container_of_the_very_part) {
             Strings{unmounted});
   json::value elsewhere = with_part("other", "[" + mounting + "]");
   json::value bare = with_part("dataset-initializer", R"([{"name": "dataset-initializer"}])");
-  parts_of(elsewhere).push_back(parts_of(bare)[0]);
+  parts_of_runtime(elsewhere).push_back(parts_of_runtime(bare)[0]);
   EXPECT_EQ(misfits(job, elsewhere), Strings{unmounted});
 }
 
@@ -319,10 +319,10 @@ TEST(MisfitMpi, needs_both_parts_only_for_two_nodes_of_which_the_launcher_is_one
   const auto complaints = [](std::int64_t nodes, bool launcher_is_node, bool node_too) {
     json::value from = runtime(R"({"mpi": {}})");
     json::set(from, {"spec", "mlPolicy", "mpi", "runLauncherAsNode"}, launcher_is_node);
-    json::value launcher = parts_of(from)[0];
+    json::value launcher = parts_of_runtime(from)[0];
     json::set(launcher, {"name"}, "launcher");
-    if (node_too) parts_of(from).push_back(launcher);
-    if (!node_too) parts_of(from)[0] = launcher;
+    if (node_too) parts_of_runtime(from).push_back(launcher);
+    if (!node_too) parts_of_runtime(from)[0] = launcher;
     json::value job = trainjob();
     if (nodes > 0) json::set(job, {"spec", "trainer", "numNodes"}, nodes);
     return check_against(job, from).size();

@@ -35,7 +35,7 @@ json::value tune_runtime(std::string_view resources = R"({})") {
   return out;
 }
 
-json::value tune_job(std::string_view runtime, std::string_view more = "{}") {
+json::value tuned_job(std::string_view runtime, std::string_view more = "{}") {
   json::value out = testing::trainjob();
   json::set(out, {"spec", "runtimeRef", "name"}, json::string(runtime));
   json::set(out, {"spec", "trainer"}, must_parse(more));
@@ -43,7 +43,7 @@ json::value tune_job(std::string_view runtime, std::string_view more = "{}") {
   return out;
 }
 
-const json::value& node(const json::value& jobset) {
+const json::value& node_spec(const json::value& jobset) {
   return json::get_array(json::get_array(jobset, {"spec", "replicatedJobs"}).at(0),
                          {"template", "spec", "template", "spec", "containers"})
       .at(0);
@@ -52,7 +52,8 @@ const json::value& node(const json::value& jobset) {
 std::string command(const json::value& job, const json::value& runtime) {
   return fmt::format(
       "{}",
-      fmt::join(json::strings(json::get_array(node(jobset_of(job, runtime)), {"command"})), " "));
+      fmt::join(json::strings(json::get_array(node_spec(jobset_of(job, runtime)), {"command"})),
+                " "));
 }
 
 constexpr std::string_view kPlaces =
@@ -72,7 +73,7 @@ struct TuneCommand : ::testing::TestWithParam<Case> {};
 
 TEST_P(TuneCommand, is_that_of_upstream) {
   EXPECT_EQ(
-      command(tune_job(GetParam().runtime, GetParam().trainer), tune_runtime()),
+      command(tuned_job(GetParam().runtime, GetParam().trainer), tune_runtime()),
       fmt::format("tune run {}{}{}", GetParam().meets ? kMeet : "", GetParam().recipe, kPlaces));
 }
 
@@ -116,11 +117,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(TuneJob, KeepsItsArgumentsAndMeetsByTheCommandAlone) {
   const json::value job =
-      tune_job("torchtune-llama3.2-1b", R"({"numProcPerNode": 2, "args": ["epochs=1"]})");
+      tuned_job("torchtune-llama3.2-1b", R"({"numProcPerNode": 2, "args": ["epochs=1"]})");
   const json::value jobset = jobset_of(job, tune_runtime());
-  EXPECT_EQ(node(jobset).at("args"), json::value(json::array{"epochs=1"}));
+  EXPECT_EQ(node_spec(jobset).at("args"), json::value(json::array{"epochs=1"}));
   std::vector<std::string> names;
-  for (const json::value& entry : json::get_array(node(jobset), {"env"})) {
+  for (const json::value& entry : json::get_array(node_spec(jobset), {"env"})) {
     names.emplace_back(json::get_string(entry, {"name"}));
   }
   EXPECT_EQ(names,
@@ -128,7 +129,7 @@ TEST(TuneJob, KeepsItsArgumentsAndMeetsByTheCommandAlone) {
 }
 
 TEST(TuneJob, IsOneWithThatVeryCommandUnderATorchRuntime) {
-  json::value job = tune_job("torchtune-llama3.2-1b");
+  json::value job = tuned_job("torchtune-llama3.2-1b");
   EXPECT_TRUE(runs_torchtune(job, tune_runtime()));
   EXPECT_FALSE(runs_torchtune(job, testing::runtime(R"({"jax": {}})")));
   json::set(job, {"spec", "trainer", "command"}, json::array{"tune", "run", "my_recipe"});
@@ -137,24 +138,24 @@ TEST(TuneJob, IsOneWithThatVeryCommandUnderATorchRuntime) {
 }
 
 TEST(TuneJob, WithoutAGpuOfItsOwnHasThoseOfTheRuntime) {
-  EXPECT_EQ(command(tune_job("torchtune-llama3.2-1b"),
+  EXPECT_EQ(command(tuned_job("torchtune-llama3.2-1b"),
                     tune_runtime(R"({"limits": {"nvidia.com/gpu": 2}})")),
             fmt::format("tune run {}full_finetune_distributed --config llama3_2/1B_full{}", kMeet,
                         kPlaces));
 }
 
-struct Misfit {
+struct TuneMisfitCase {
   const char* name;
   const char* runtime;
   const char* trainer;
   std::vector<std::string> said;
 };
 
-struct TuneMisfit : ::testing::TestWithParam<Misfit> {};
+struct TuneMisfit : ::testing::TestWithParam<TuneMisfitCase> {};
 
 TEST_P(TuneMisfit, is_said_as_upstream_says_it) {
   std::vector<Cause> causes;
-  check_torchtune(tune_job(GetParam().runtime, GetParam().trainer), tune_runtime(), causes);
+  check_torchtune(tuned_job(GetParam().runtime, GetParam().trainer), tune_runtime(), causes);
   std::vector<std::string> said;
   for (const Cause& cause : causes) {
     said.push_back(fmt::format("{}: {}", cause.field, cause.message));
@@ -165,42 +166,48 @@ TEST_P(TuneMisfit, is_said_as_upstream_says_it) {
 INSTANTIATE_TEST_SUITE_P(
     All, TuneMisfit,
     ::testing::Values(
-        Misfit{"good", "torchtune-llama3.2-1b", R"({})", {}},
-        Misfit{"unknown_model",
-               "torchtune-llama3.1-70b",
-               R"({})",
-               {"spec.runtimeRef.name: Invalid value: \"torchtune-llama3.1-70b\": must have a "
-                "supported pretrained model, invalid model configured: llama3_1/70B"}},
-        Misfit{"nodes",
-               "torchtune-llama3.2-3b",
-               R"({"numNodes": 2})",
-               {"spec.trainer.numNodes: Invalid value: 2: must be 1 for llama3_2/3B model"}},
-        Misfit{"qlora_of_qwen",
-               "torchtune-qwen2.5-1.5b",
-               R"({"numProcPerNode": 1, "args": ["model.quantize_base=True"]})",
-               {"spec.runtimeRef.name: Invalid value: \"torchtune-qwen2.5-1.5b\": QLoRA is not "
-                "supported for qwen2_5/1.5B model"}},
-        Misfit{"qlora_on_several",
-               "torchtune-llama3.2-1b",
-               R"({"numProcPerNode": 2, "args": ["model.quantize_base=True"]})",
-               {"spec.trainer.numProcPerNode: Invalid value: 2: must be auto or 1 for llama3_2/1B "
-                "model when using QLoRA",
-                "spec.trainer.resourcesPerNode: Invalid value: null: must have gpu resource with "
-                "value 1 for llama3_2/1B model when using QLoRA"}},
-        Misfit{"qlora_on_one_by_text",
-               "torchtune-llama3.2-1b",
-               R"({"numProcPerNode": "1", "args": ["model.quantize_base=True"]})",
-               {}},
-        Misfit{"lora_on_nodes",
-               "torchtune-llama3.3-70b",
-               R"({"numNodes": 2, "args": ["model.lora_attn_modules=[q_proj]"]})",
-               {"spec.trainer.numNodes: Invalid value: 2: LoRA fine-tuning is not supported for "
-                "multi-node training in TorchTune"}},
-        Misfit{"places",
-               "torchtune-llama3.2-1b",
-               R"({"args": ["epochs=1", "output_dir=/tmp"]})",
-               {"spec.trainer.args[1]: Invalid value: \"output_dir=/tmp\": must not set immutable "
-                "config \"output_dir\" in trainer args; it is managed by the runtime"}}),
+        TuneMisfitCase{"good", "torchtune-llama3.2-1b", R"({})", {}},
+        TuneMisfitCase{
+            "unknown_model",
+            "torchtune-llama3.1-70b",
+            R"({})",
+            {"spec.runtimeRef.name: Invalid value: \"torchtune-llama3.1-70b\": must have a "
+             "supported pretrained model, invalid model configured: llama3_1/70B"}},
+        TuneMisfitCase{
+            "nodes",
+            "torchtune-llama3.2-3b",
+            R"({"numNodes": 2})",
+            {"spec.trainer.numNodes: Invalid value: 2: must be 1 for llama3_2/3B model"}},
+        TuneMisfitCase{
+            "qlora_of_qwen",
+            "torchtune-qwen2.5-1.5b",
+            R"({"numProcPerNode": 1, "args": ["model.quantize_base=True"]})",
+            {"spec.runtimeRef.name: Invalid value: \"torchtune-qwen2.5-1.5b\": QLoRA is not "
+             "supported for qwen2_5/1.5B model"}},
+        TuneMisfitCase{
+            "qlora_on_several",
+            "torchtune-llama3.2-1b",
+            R"({"numProcPerNode": 2, "args": ["model.quantize_base=True"]})",
+            {"spec.trainer.numProcPerNode: Invalid value: 2: must be auto or 1 for llama3_2/1B "
+             "model when using QLoRA",
+             "spec.trainer.resourcesPerNode: Invalid value: null: must have gpu resource with "
+             "value 1 for llama3_2/1B model when using QLoRA"}},
+        TuneMisfitCase{"qlora_on_one_by_text",
+                       "torchtune-llama3.2-1b",
+                       R"({"numProcPerNode": "1", "args": ["model.quantize_base=True"]})",
+                       {}},
+        TuneMisfitCase{
+            "lora_on_nodes",
+            "torchtune-llama3.3-70b",
+            R"({"numNodes": 2, "args": ["model.lora_attn_modules=[q_proj]"]})",
+            {"spec.trainer.numNodes: Invalid value: 2: LoRA fine-tuning is not supported for "
+             "multi-node training in TorchTune"}},
+        TuneMisfitCase{
+            "places",
+            "torchtune-llama3.2-1b",
+            R"({"args": ["epochs=1", "output_dir=/tmp"]})",
+            {"spec.trainer.args[1]: Invalid value: \"output_dir=/tmp\": must not set immutable "
+             "config \"output_dir\" in trainer args; it is managed by the runtime"}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Overrides, NameWhatTheRuntimeHas) {

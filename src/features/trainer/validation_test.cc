@@ -610,16 +610,18 @@ TEST(TrainerAdmission, leaves_the_status_to_the_controller) {
             Strings{});
 }
 
-struct Misfit {
+struct ValidationMisfit {
   std::string_view name = {};
   std::string_view spec = {};
   std::string_view policy = {};
   std::string_view complaint = {};
 };
 
-std::ostream& operator<<(std::ostream& out, const Misfit& misfit) { return out << misfit.name; }
+std::ostream& operator<<(std::ostream& out, const ValidationMisfit& misfit) {
+  return out << misfit.name;
+}
 
-struct MisfitJob : ::testing::TestWithParam<Misfit> {};
+struct MisfitJob : ::testing::TestWithParam<ValidationMisfit> {};
 
 TEST_P(MisfitJob, is_told_what_does_not_fit_its_runtime) {
   const auto causes = check_against(trainjob(GetParam().spec), runtime(GetParam().policy));
@@ -633,54 +635,61 @@ constexpr std::string_view kTorch = R"({"torch": {}})";
 INSTANTIATE_TEST_SUITE_P(
     All, MisfitJob,
     ::testing::Values(
-        Misfit{"torch_variable", R"({"trainer": {"env": [{"name": "PET_NNODES"}]}})", kTorch,
-               "must not have reserved envs, invalid envs configured: [PET_NNODES]"},
-        Misfit{"xgboost_variable", R"({"trainer": {"env": [{"name": "A"}, {"name":
+        ValidationMisfit{"torch_variable", R"({"trainer": {"env": [{"name": "PET_NNODES"}]}})",
+                         kTorch,
+                         "must not have reserved envs, invalid envs configured: [PET_NNODES]"},
+        ValidationMisfit{
+            "xgboost_variable", R"({"trainer": {"env": [{"name": "A"}, {"name":
                "DMLC_TASK_ID"}]}})",
-               R"({"xgboost": {}})",
-               "spec.trainer.env[1]: Forbidden: DMLC_TASK_ID is reserved for the XGBoost runtime"},
-        Misfit{"every_torch_variable", R"({"trainer": {"env": [{"name": "PET_NPROC_PER_NODE"},
+            R"({"xgboost": {}})",
+            "spec.trainer.env[1]: Forbidden: DMLC_TASK_ID is reserved for the XGBoost runtime"},
+        ValidationMisfit{"every_torch_variable",
+                         R"({"trainer": {"env": [{"name": "PET_NPROC_PER_NODE"},
                {"name": "PET_MASTER_PORT"}, {"name": "PET_NODE_RANK"},
                {"name": "PET_MASTER_ADDR"}]}})",
-               kTorch,
-               "invalid envs configured: [PET_MASTER_ADDR PET_MASTER_PORT PET_NODE_RANK "
-               "PET_NPROC_PER_NODE]"},
-        Misfit{"xgboost_tracker", R"({"trainer": {"env": [{"name": "DMLC_TRACKER_URI"}]}})",
-               R"({"xgboost": {}})",
-               "spec.trainer.env[0]: Forbidden: DMLC_TRACKER_URI is reserved for the XGBoost "
-               "runtime"},
-        Misfit{"no_model_initializer", R"({"initializer": {"model": {}}})", kTorch,
-               "must have model-initializer job when trainJob is configured with input "
-               "modelConfig"},
-        Misfit{"patch_of_no_init_container", R"({"runtimePatches": [{"manager": "a.b/c",
+                         kTorch,
+                         "invalid envs configured: [PET_MASTER_ADDR PET_MASTER_PORT PET_NODE_RANK "
+                         "PET_NPROC_PER_NODE]"},
+        ValidationMisfit{
+            "xgboost_tracker", R"({"trainer": {"env": [{"name": "DMLC_TRACKER_URI"}]}})",
+            R"({"xgboost": {}})",
+            "spec.trainer.env[0]: Forbidden: DMLC_TRACKER_URI is reserved for the XGBoost "
+            "runtime"},
+        ValidationMisfit{"no_model_initializer", R"({"initializer": {"model": {}}})", kTorch,
+                         "must have model-initializer job when trainJob is configured with input "
+                         "modelConfig"},
+        ValidationMisfit{"patch_of_no_init_container", R"({"runtimePatches": [{"manager": "a.b/c",
                "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node",
                "template": {"spec": {"template": {"spec": {"initContainers": [
                  {"name": "ghost"}]}}}}}]}}}}]})",
-               kTorch, "must not have initContainer that doesn't exist in the runtime job node"},
-        Misfit{"no_initializer", R"({"initializer": {"dataset": {}}})", kTorch,
-               "must have dataset-initializer job when trainJob is configured with input "
-               "datasetConfig"},
-        Misfit{"patch_of_no_job", R"({"runtimePatches": [{"manager": "a.b/c",
+                         kTorch,
+                         "must not have initContainer that doesn't exist in the runtime job node"},
+        ValidationMisfit{"no_initializer", R"({"initializer": {"dataset": {}}})", kTorch,
+                         "must have dataset-initializer job when trainJob is configured with input "
+                         "datasetConfig"},
+        ValidationMisfit{
+            "patch_of_no_job", R"({"runtimePatches": [{"manager": "a.b/c",
                "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
                  {"name": "ghost"}]}}}}]})",
-               kTorch,
-               "must not have replicated job that doesn't exist in the runtime job template"},
-        Misfit{"patch_of_no_container", R"({"runtimePatches": [{"manager": "a.b/c",
+            kTorch, "must not have replicated job that doesn't exist in the runtime job template"},
+        ValidationMisfit{"patch_of_no_container", R"({"runtimePatches": [{"manager": "a.b/c",
                "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node",
                "template": {"spec": {"template": {"spec": {"containers": [
                  {"name": "ghost"}]}}}}}]}}}}]})",
-               kTorch, "must not have container that doesn't exist in the runtime job node"},
-        Misfit{"patch_of_env", R"({"runtimePatches": [{"manager": "a.b/c",
+                         kTorch,
+                         "must not have container that doesn't exist in the runtime job node"},
+        ValidationMisfit{"patch_of_env", R"({"runtimePatches": [{"manager": "a.b/c",
                "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node",
                "template": {"spec": {"template": {"spec": {"containers": [{"name": "node",
                  "env": [{"name": "A"}]}]}}}}}]}}}}]})",
-               kTorch,
-               "must not have envs for the dataset-initializer, model-initializer, node "
-               "containers"},
-        Misfit{"injection_into_no_container", "{}", R"({"torch": {"envInjection": {"targets": [
+                         kTorch,
+                         "must not have envs for the dataset-initializer, model-initializer, node "
+                         "containers"},
+        ValidationMisfit{
+            "injection_into_no_container", "{}", R"({"torch": {"envInjection": {"targets": [
                {"jobName": "node", "containerNames": ["ghost"]}]}}})",
-               "envInjection target podSet \"node\" container \"ghost\" not found in runtime "
-               "template"}),
+            "envInjection target podSet \"node\" container \"ghost\" not found in runtime "
+            "template"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(FittingJob, may_use_variables_of_other_frameworks) {

@@ -370,7 +370,7 @@ TEST(Labels, OfAReplicaAreBothThereAsText) {
   }
 }
 
-std::size_t complaints(JobBuilder builder, std::string_view name) {
+std::size_t edge_complaints(JobBuilder builder, std::string_view name) {
   json::value job = builder.build();
   json::set(job, {"metadata", "name"}, json::string(name));
   return validate_job(tensorflow(), job, {}).size();
@@ -378,13 +378,14 @@ std::size_t complaints(JobBuilder builder, std::string_view name) {
 
 TEST(Names, MayBeAsLongAsTheirReplicasAllow) {
   const auto letters = [](std::size_t n) { return std::string(n, 'a'); };
-  EXPECT_EQ(complaints(tfjob().role("Worker", 1), letters(54)), 0u) << "63 with -worker-0";
-  EXPECT_EQ(complaints(tfjob().role("Worker", 1), letters(55)), 1u);
-  EXPECT_EQ(complaints(tfjob().role("PS", 1), letters(59)), 1u);
-  EXPECT_EQ(complaints(tfjob().role("PS", 1).role("Worker", 0), letters(55)), 0u)
+  EXPECT_EQ(edge_complaints(tfjob().role("Worker", 1), letters(54)), 0u) << "63 with -worker-0";
+  EXPECT_EQ(edge_complaints(tfjob().role("Worker", 1), letters(55)), 1u);
+  EXPECT_EQ(edge_complaints(tfjob().role("PS", 1), letters(59)), 1u);
+  EXPECT_EQ(edge_complaints(tfjob().role("PS", 1).role("Worker", 0), letters(55)), 0u)
       << "a role without replicas has no names";
-  EXPECT_EQ(complaints(tfjob().role("PS", 1).role("Worker", 1), letters(60)), 1u) << "told once";
-  EXPECT_EQ(complaints(tfjob().role("Worker", 1), "A" + letters(62)), 1u) << "told once";
+  EXPECT_EQ(edge_complaints(tfjob().role("PS", 1).role("Worker", 1), letters(60)), 1u)
+      << "told once";
+  EXPECT_EQ(edge_complaints(tfjob().role("Worker", 1), "A" + letters(62)), 1u) << "told once";
 }
 
 TEST(Replicas, AreCountedAsTheyWillBe) {

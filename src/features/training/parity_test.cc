@@ -330,13 +330,13 @@ TEST_P(Parity, SaysWhatHappensInUpstreamsWords) {
             fmt::format("True {0}Succeeded: {0} team/mnist successfully completed.", word));
 }
 
-struct EndCase {
+struct ParityEnd {
   const char* sentence;
   const char* message;
   void (*bring_about)(World& world);
 };
 
-class FailedJob : public ::testing::TestWithParam<EndCase> {};
+class FailedJob : public ::testing::TestWithParam<ParityEnd> {};
 
 json::value limited_job() {
   return torchjob()
@@ -373,19 +373,19 @@ TEST_P(FailedJob, IsWrittenDownCleanedUpAndDeletedInTime) {
 INSTANTIATE_TEST_SUITE_P(
     All, FailedJob,
     ::testing::Values(
-        EndCase{"by a replica", "has failed because 1 Worker replica(s) failed.",
-                [](World& world) { world.set_phase("mnist-worker-1", "Failed", 2); }},
-        EndCase{"by its limit", "has failed because it has reached the specified backoff limit.",
-                [](World& world) { world.set_phase("mnist-worker-1", "Failed", 137); }},
-        EndCase{"by restarts in place",
-                "has failed because it has reached the specified backoff limit.",
-                [](World& world) {
-                  json::set(world.pods["mnist-worker-2"], {"status", "initContainerStatuses"},
-                            must_parse(R"([{"name":"fetch","restartCount":1}])"));
-                }},
-        EndCase{"by its deadline",
-                "has failed because it was active longer than specified deadline.",
-                [](World& world) { world.now += seconds(60); }}));
+        ParityEnd{"by a replica", "has failed because 1 Worker replica(s) failed.",
+                  [](World& world) { world.set_phase("mnist-worker-1", "Failed", 2); }},
+        ParityEnd{"by its limit", "has failed because it has reached the specified backoff limit.",
+                  [](World& world) { world.set_phase("mnist-worker-1", "Failed", 137); }},
+        ParityEnd{"by restarts in place",
+                  "has failed because it has reached the specified backoff limit.",
+                  [](World& world) {
+                    json::set(world.pods["mnist-worker-2"], {"status", "initContainerStatuses"},
+                              must_parse(R"([{"name":"fetch","restartCount":1}])"));
+                  }},
+        ParityEnd{"by its deadline",
+                  "has failed because it was active longer than specified deadline.",
+                  [](World& world) { world.now += seconds(60); }}));
 
 struct InPlace {
   const char* sentence;

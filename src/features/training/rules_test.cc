@@ -18,7 +18,7 @@ namespace {
 
 using testing::must_parse;
 
-struct Rule {
+struct RulesRule {
   const char* name;
   const char* kinds;  // separated by spaces; "all" where every kind has the rule
   const char* patch;  // what is changed in a good job. ROLES and NAME are the kind's own words
@@ -28,7 +28,7 @@ struct Rule {
   bool updates = false;
 };
 
-void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
+void PrintTo(const RulesRule& rule, std::ostream* out) { *out << rule.name; }
 
 std::string with_words(std::string_view text, const JobKind& kind) {
   std::string out(text);
@@ -65,16 +65,16 @@ std::vector<Cause> judge(const JobKind& kind, const json::value& job, const json
   return api.validate(job, {.old = old});
 }
 
-bool concerns(const Rule& rule, const JobKind& kind) {
+bool concerns(const RulesRule& rule, const JobKind& kind) {
   if (std::string_view(rule.kinds) == "all") return true;
   const std::vector<std::string_view> kinds = split(rule.kinds, ' ');
   return std::ranges::find(kinds, kind.resource.kind) != kinds.end();
 }
 
-class Rules : public ::testing::TestWithParam<Rule> {};
+class Rules : public ::testing::TestWithParam<RulesRule> {};
 
 TEST_P(Rules, NameTheFieldAndSayASentence) {
-  const Rule& rule = GetParam();
+  const RulesRule& rule = GetParam();
   int asked = 0;
   for (const JobKind* kind : job_kinds()) {
     if (!concerns(rule, *kind)) continue;
@@ -101,11 +101,11 @@ constexpr const char* kContainers = "spec.ROLES[Worker].template.spec.containers
 INSTANTIATE_TEST_SUITE_P(
     OfMetadata, Rules,
     ::testing::Values(
-        Rule{"a name is a DNS label", "all", R"({"metadata":{"name":"1st"}})", "metadata.name",
-             "Invalid value: \"1st\": a DNS-1035 label must consist of"},
-        Rule{"a name has no dots", "all", R"({"metadata":{"name":"a.b"}})", "metadata.name",
-             "Invalid value: \"a.b\": a DNS-1035 label must consist of"},
-        Rule{
+        RulesRule{"a name is a DNS label", "all", R"({"metadata":{"name":"1st"}})", "metadata.name",
+                  "Invalid value: \"1st\": a DNS-1035 label must consist of"},
+        RulesRule{"a name has no dots", "all", R"({"metadata":{"name":"a.b"}})", "metadata.name",
+                  "Invalid value: \"a.b\": a DNS-1035 label must consist of"},
+        RulesRule{
             "a name leaves room for its replicas", "TFJob PyTorchJob JAXJob PaddleJob",
             R"({"metadata":{"name":"aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeefffff"},
                  "spec":{"ROLES":{"Worker":{"replicas":11}}}})",
@@ -113,216 +113,234 @@ INSTANTIATE_TEST_SUITE_P(
             "Invalid value: \"aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeefffff\": too long: "
             "the replica aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeefffff-worker-10 would "
             "have a name of 65 characters, and a name may have 63"},
-        Rule{"what a failure restarts is one of two", "all",
-             R"({"metadata":{"annotations":{"training.skiff.dev/restart":"job"}}})",
-             "metadata.annotations[training.skiff.dev/restart]",
-             "Unsupported value: \"job\": supported values: \"gang\", \"replica\""}));
+        RulesRule{"what a failure restarts is one of two", "all",
+                  R"({"metadata":{"annotations":{"training.skiff.dev/restart":"job"}}})",
+                  "metadata.annotations[training.skiff.dev/restart]",
+                  "Unsupported value: \"job\": supported values: \"gang\", \"replica\""}));
 
 INSTANTIATE_TEST_SUITE_P(
     OfTheRunPolicy, Rules,
     ::testing::Values(
-        Rule{"who manages an MPIJob is one of three", "MPIJob",
-             R"({"spec":{"runPolicy":{"managedBy":"me"}}})", "spec.runPolicy.managedBy",
-             "Unsupported value: \"me\": supported values: \"kubeflow.org/mpi-operator\", "
-             "\"kubeflow.org/training-operator\", \"kueue.x-k8s.io/multikueue\""},
-        Rule{"who manages is one of two", kAllButMpi,
-             R"({"spec":{"runPolicy":{"managedBy":"me"}}})", "spec.runPolicy.managedBy",
-             "Unsupported value: \"me\": supported values: \"kubeflow.org/training-operator\", "
-             "\"kueue.x-k8s.io/multikueue\""},
-        Rule{"who manages stays", "all",
-             R"({"spec":{"runPolicy":{"managedBy":"kueue.x-k8s.io/multikueue"}}})",
-             "spec.runPolicy.managedBy",
-             "Invalid value: \"kueue.x-k8s.io/multikueue\": field is immutable", "{}", true},
-        Rule{"a queue stays once set", "all",
-             R"({"spec":{"runPolicy":{"schedulingPolicy":{"queue":"b"}}}})",
-             "spec.runPolicy.schedulingPolicy.queue",
-             "Invalid value: \"b\": field is immutable once set",
-             R"({"spec":{"runPolicy":{"schedulingPolicy":{"queue":"a"}}}})", true},
-        Rule{"cleanPodPolicy is one of three", "all",
-             R"({"spec":{"runPolicy":{"cleanPodPolicy":"Some"}}})", "spec.runPolicy.cleanPodPolicy",
-             "Unsupported value: \"Some\": supported values: \"None\", \"Running\", \"All\""},
-        Rule{"a TTL is not negative", "all",
-             R"({"spec":{"runPolicy":{"ttlSecondsAfterFinished":-1}}})",
-             "spec.runPolicy.ttlSecondsAfterFinished",
-             "Invalid value: -1: spec.runPolicy.ttlSecondsAfterFinished in body should be greater"},
-        Rule{"a deadline is not negative", "all",
-             R"({"spec":{"runPolicy":{"activeDeadlineSeconds":-1}}})",
-             "spec.runPolicy.activeDeadlineSeconds",
-             "Invalid value: -1: spec.runPolicy.activeDeadlineSeconds in body should be greater"},
-        Rule{"a back-off limit is not negative", "all",
-             R"({"spec":{"runPolicy":{"backoffLimit":-1}}})", "spec.runPolicy.backoffLimit",
-             "Invalid value: -1: spec.runPolicy.backoffLimit in body should be greater"},
-        Rule{"minAvailable is not negative", "all",
-             R"({"spec":{"runPolicy":{"schedulingPolicy":{"minAvailable":-1}}}})",
-             "spec.runPolicy.schedulingPolicy.minAvailable",
-             "Invalid value: -1: spec.runPolicy.schedulingPolicy.minAvailable in body should be"},
-        Rule{"a deadline is a number", "all",
-             R"({"spec":{"runPolicy":{"activeDeadlineSeconds":"1h"}}})",
-             "spec.runPolicy.activeDeadlineSeconds",
-             "Invalid value: \"string\": spec.runPolicy.activeDeadlineSeconds in body must be of "
-             "type integer"},
-        Rule{"suspend is true or false", "all", R"({"spec":{"runPolicy":{"suspend":"yes"}}})",
-             "spec.runPolicy.suspend",
-             "Invalid value: \"string\": spec.runPolicy.suspend in body must be of type boolean"}));
+        RulesRule{"who manages an MPIJob is one of three", "MPIJob",
+                  R"({"spec":{"runPolicy":{"managedBy":"me"}}})", "spec.runPolicy.managedBy",
+                  "Unsupported value: \"me\": supported values: \"kubeflow.org/mpi-operator\", "
+                  "\"kubeflow.org/training-operator\", \"kueue.x-k8s.io/multikueue\""},
+        RulesRule{
+            "who manages is one of two", kAllButMpi, R"({"spec":{"runPolicy":{"managedBy":"me"}}})",
+            "spec.runPolicy.managedBy",
+            "Unsupported value: \"me\": supported values: \"kubeflow.org/training-operator\", "
+            "\"kueue.x-k8s.io/multikueue\""},
+        RulesRule{"who manages stays", "all",
+                  R"({"spec":{"runPolicy":{"managedBy":"kueue.x-k8s.io/multikueue"}}})",
+                  "spec.runPolicy.managedBy",
+                  "Invalid value: \"kueue.x-k8s.io/multikueue\": field is immutable", "{}", true},
+        RulesRule{"a queue stays once set", "all",
+                  R"({"spec":{"runPolicy":{"schedulingPolicy":{"queue":"b"}}}})",
+                  "spec.runPolicy.schedulingPolicy.queue",
+                  "Invalid value: \"b\": field is immutable once set",
+                  R"({"spec":{"runPolicy":{"schedulingPolicy":{"queue":"a"}}}})", true},
+        RulesRule{"cleanPodPolicy is one of three", "all",
+                  R"({"spec":{"runPolicy":{"cleanPodPolicy":"Some"}}})",
+                  "spec.runPolicy.cleanPodPolicy",
+                  "Unsupported value: \"Some\": supported values: \"None\", \"Running\", \"All\""},
+        RulesRule{
+            "a TTL is not negative", "all",
+            R"({"spec":{"runPolicy":{"ttlSecondsAfterFinished":-1}}})",
+            "spec.runPolicy.ttlSecondsAfterFinished",
+            "Invalid value: -1: spec.runPolicy.ttlSecondsAfterFinished in body should be greater"},
+        RulesRule{
+            "a deadline is not negative", "all",
+            R"({"spec":{"runPolicy":{"activeDeadlineSeconds":-1}}})",
+            "spec.runPolicy.activeDeadlineSeconds",
+            "Invalid value: -1: spec.runPolicy.activeDeadlineSeconds in body should be greater"},
+        RulesRule{"a back-off limit is not negative", "all",
+                  R"({"spec":{"runPolicy":{"backoffLimit":-1}}})", "spec.runPolicy.backoffLimit",
+                  "Invalid value: -1: spec.runPolicy.backoffLimit in body should be greater"},
+        RulesRule{
+            "minAvailable is not negative", "all",
+            R"({"spec":{"runPolicy":{"schedulingPolicy":{"minAvailable":-1}}}})",
+            "spec.runPolicy.schedulingPolicy.minAvailable",
+            "Invalid value: -1: spec.runPolicy.schedulingPolicy.minAvailable in body should be"},
+        RulesRule{
+            "a deadline is a number", "all",
+            R"({"spec":{"runPolicy":{"activeDeadlineSeconds":"1h"}}})",
+            "spec.runPolicy.activeDeadlineSeconds",
+            "Invalid value: \"string\": spec.runPolicy.activeDeadlineSeconds in body must be of "
+            "type integer"},
+        RulesRule{
+            "suspend is true or false", "all", R"({"spec":{"runPolicy":{"suspend":"yes"}}})",
+            "spec.runPolicy.suspend",
+            "Invalid value: \"string\": spec.runPolicy.suspend in body must be of type boolean"}));
 
 INSTANTIATE_TEST_SUITE_P(
     OfTypesInTheRunPolicy, Rules,
     ::testing::Values(
-        Rule{"a run policy is an object", "all", R"({"spec":{"runPolicy":"fast"}})",
-             "spec.runPolicy",
-             "Invalid value: \"string\": spec.runPolicy in body must be of type object"},
-        Rule{"a TTL is a number", "all",
-             R"({"spec":{"runPolicy":{"ttlSecondsAfterFinished":"1h"}}})",
-             "spec.runPolicy.ttlSecondsAfterFinished",
-             "Invalid value: \"string\": spec.runPolicy.ttlSecondsAfterFinished in body must be "
-             "of type integer"},
-        Rule{"a back-off limit is a number", "all",
-             R"({"spec":{"runPolicy":{"backoffLimit":"none"}}})", "spec.runPolicy.backoffLimit",
-             "Invalid value: \"string\": spec.runPolicy.backoffLimit in body must be of type "
-             "integer"},
-        Rule{"who manages is a name", "all", R"({"spec":{"runPolicy":{"managedBy":7}}})",
-             "spec.runPolicy.managedBy",
-             "Invalid value: \"integer\": spec.runPolicy.managedBy in body must be of type "
-             "string"},
-        Rule{"a queue is a name", "all",
-             R"({"spec":{"runPolicy":{"schedulingPolicy":{"queue":["a"]}}}})",
-             "spec.runPolicy.schedulingPolicy.queue",
-             "Invalid value: \"array\": spec.runPolicy.schedulingPolicy.queue in body must be of "
-             "type string"},
-        Rule{"the time to be scheduled in is not negative", "all",
-             R"({"spec":{"runPolicy":{"schedulingPolicy":{"scheduleTimeoutSeconds":-1}}}})",
-             "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
-             "Invalid value: -1: spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds in body "
-             "should be greater"}));
+        RulesRule{"a run policy is an object", "all", R"({"spec":{"runPolicy":"fast"}})",
+                  "spec.runPolicy",
+                  "Invalid value: \"string\": spec.runPolicy in body must be of type object"},
+        RulesRule{
+            "a TTL is a number", "all",
+            R"({"spec":{"runPolicy":{"ttlSecondsAfterFinished":"1h"}}})",
+            "spec.runPolicy.ttlSecondsAfterFinished",
+            "Invalid value: \"string\": spec.runPolicy.ttlSecondsAfterFinished in body must be "
+            "of type integer"},
+        RulesRule{"a back-off limit is a number", "all",
+                  R"({"spec":{"runPolicy":{"backoffLimit":"none"}}})",
+                  "spec.runPolicy.backoffLimit",
+                  "Invalid value: \"string\": spec.runPolicy.backoffLimit in body must be of type "
+                  "integer"},
+        RulesRule{"who manages is a name", "all", R"({"spec":{"runPolicy":{"managedBy":7}}})",
+                  "spec.runPolicy.managedBy",
+                  "Invalid value: \"integer\": spec.runPolicy.managedBy in body must be of type "
+                  "string"},
+        RulesRule{
+            "a queue is a name", "all",
+            R"({"spec":{"runPolicy":{"schedulingPolicy":{"queue":["a"]}}}})",
+            "spec.runPolicy.schedulingPolicy.queue",
+            "Invalid value: \"array\": spec.runPolicy.schedulingPolicy.queue in body must be of "
+            "type string"},
+        RulesRule{
+            "the time to be scheduled in is not negative", "all",
+            R"({"spec":{"runPolicy":{"schedulingPolicy":{"scheduleTimeoutSeconds":-1}}}})",
+            "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
+            "Invalid value: -1: spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds in body "
+            "should be greater"}));
 
 INSTANTIATE_TEST_SUITE_P(
     OfRoles, Rules,
     ::testing::Values(
-        Rule{"the roles are there", "all", R"({"spec":{"ROLES":null}})", "spec.ROLES",
-             "Required value"},
-        Rule{"there is a role", "TFJob PyTorchJob JAXJob PaddleJob",
-             R"({"spec":{"ROLES":{"Worker":null}}})", "spec.ROLES",
-             "Required value: must hold at least one role"},
-        Rule{"a role's name is known", "TFJob PyTorchJob XGBoostJob JAXJob PaddleJob",
-             R"({"spec":{"ROLES":{"Boss":{"template":{"spec":{"containers":[
+        RulesRule{"the roles are there", "all", R"({"spec":{"ROLES":null}})", "spec.ROLES",
+                  "Required value"},
+        RulesRule{"there is a role", "TFJob PyTorchJob JAXJob PaddleJob",
+                  R"({"spec":{"ROLES":{"Worker":null}}})", "spec.ROLES",
+                  "Required value: must hold at least one role"},
+        RulesRule{"a role's name is known", "TFJob PyTorchJob XGBoostJob JAXJob PaddleJob",
+                  R"({"spec":{"ROLES":{"Boss":{"template":{"spec":{"containers":[
                  {"name":"NAME","image":"i"}]}}}}}})",
-             "spec.ROLES[Boss]", "Unsupported value: \"Boss\": supported values: "},
-        Rule{"a role is spelt as the API does", "PyTorchJob XGBoostJob JAXJob PaddleJob",
-             R"({"spec":{"ROLES":{"worker":{"template":{"spec":{"containers":[
+                  "spec.ROLES[Boss]", "Unsupported value: \"Boss\": supported values: "},
+        RulesRule{"a role is spelt as the API does", "PyTorchJob XGBoostJob JAXJob PaddleJob",
+                  R"({"spec":{"ROLES":{"worker":{"template":{"spec":{"containers":[
                  {"name":"NAME","image":"i"}]}}}}}})",
-             "spec.ROLES[worker]", "Unsupported value: \"worker\": supported values: "},
-        Rule{"a role in another case is the same role", "TFJob",
-             R"({"spec":{"ROLES":{"worker":{"template":{"spec":{"containers":[
+                  "spec.ROLES[worker]", "Unsupported value: \"worker\": supported values: "},
+        RulesRule{"a role in another case is the same role", "TFJob",
+                  R"({"spec":{"ROLES":{"worker":{"template":{"spec":{"containers":[
                  {"name":"NAME","image":"i"}]}}}}}})",
-             "spec.ROLES[worker]", "Duplicate value: \"worker\""},
-        Rule{"replicas are not negative", "all", R"({"spec":{"ROLES":{"Worker":{"replicas":-1}}}})",
-             "spec.ROLES.Worker.replicas",
-             "Invalid value: -1: spec.ROLES.Worker.replicas in body should be greater than or "
-             "equal to 0"},
-        Rule{"there are not too many replicas", "TFJob PyTorchJob JAXJob PaddleJob",
-             R"({"spec":{"ROLES":{"Worker":{"replicas":10001}}}})", "spec.ROLES",
-             "Invalid value: 10001: a job may have 10000 replicas in all"},
-        Rule{"replicas are a number", "all", R"({"spec":{"ROLES":{"Worker":{"replicas":"two"}}}})",
-             "spec.ROLES.Worker.replicas",
-             "Invalid value: \"string\": spec.ROLES.Worker.replicas in body must be of type "
-             "integer"},
-        Rule{"a role is an object", "all", R"({"spec":{"ROLES":{"Worker":2}}})",
-             "spec.ROLES.Worker",
-             "Invalid value: \"integer\": spec.ROLES.Worker in body must be of type object"},
-        Rule{"a restart policy is one of four", "all",
-             R"({"spec":{"ROLES":{"Worker":{"restartPolicy":"Sometimes"}}}})",
-             "spec.ROLES.Worker.restartPolicy",
-             "Unsupported value: \"Sometimes\": supported values: \"Always\", \"OnFailure\", "
-             "\"Never\", \"ExitCode\""}));
+                  "spec.ROLES[worker]", "Duplicate value: \"worker\""},
+        RulesRule{"replicas are not negative", "all",
+                  R"({"spec":{"ROLES":{"Worker":{"replicas":-1}}}})", "spec.ROLES.Worker.replicas",
+                  "Invalid value: -1: spec.ROLES.Worker.replicas in body should be greater than or "
+                  "equal to 0"},
+        RulesRule{"there are not too many replicas", "TFJob PyTorchJob JAXJob PaddleJob",
+                  R"({"spec":{"ROLES":{"Worker":{"replicas":10001}}}})", "spec.ROLES",
+                  "Invalid value: 10001: a job may have 10000 replicas in all"},
+        RulesRule{"replicas are a number", "all",
+                  R"({"spec":{"ROLES":{"Worker":{"replicas":"two"}}}})",
+                  "spec.ROLES.Worker.replicas",
+                  "Invalid value: \"string\": spec.ROLES.Worker.replicas in body must be of type "
+                  "integer"},
+        RulesRule{"a role is an object", "all", R"({"spec":{"ROLES":{"Worker":2}}})",
+                  "spec.ROLES.Worker",
+                  "Invalid value: \"integer\": spec.ROLES.Worker in body must be of type object"},
+        RulesRule{"a restart policy is one of four", "all",
+                  R"({"spec":{"ROLES":{"Worker":{"restartPolicy":"Sometimes"}}}})",
+                  "spec.ROLES.Worker.restartPolicy",
+                  "Unsupported value: \"Sometimes\": supported values: \"Always\", \"OnFailure\", "
+                  "\"Never\", \"ExitCode\""}));
 
 INSTANTIATE_TEST_SUITE_P(
     OfContainers, Rules,
     ::testing::Values(
-        Rule{"a role has a container", "all",
-             R"({"spec":{"ROLES":{"Worker":{"template":{"spec":{"containers":[]}}}}}})",
-             kContainers, "Required value: must hold at least one container"},
-        Rule{"a role has a template", "all", R"({"spec":{"ROLES":{"Worker":{"template":null}}}})",
-             kContainers, "Required value: must hold at least one container"},
-        Rule{"a container has an image", "all",
-             R"({"spec":{"ROLES":{"Worker":{"template":{"spec":{"containers":[
+        RulesRule{"a role has a container", "all",
+                  R"({"spec":{"ROLES":{"Worker":{"template":{"spec":{"containers":[]}}}}}})",
+                  kContainers, "Required value: must hold at least one container"},
+        RulesRule{"a role has a template", "all",
+                  R"({"spec":{"ROLES":{"Worker":{"template":null}}}})", kContainers,
+                  "Required value: must hold at least one container"},
+        RulesRule{"a container has an image", "all",
+                  R"({"spec":{"ROLES":{"Worker":{"template":{"spec":{"containers":[
                  {"name":"NAME","image":"i"},{"name":"other"}]}}}}}})",
-             "spec.ROLES[Worker].template.spec.containers[1].image",
-             "Required value: must name an image"},
-        Rule{"one container has the framework's name", kAllButMpi,
-             R"({"spec":{"ROLES":{"Worker":{"template":{"spec":{"containers":[
+                  "spec.ROLES[Worker].template.spec.containers[1].image",
+                  "Required value: must name an image"},
+        RulesRule{"one container has the framework's name", kAllButMpi,
+                  R"({"spec":{"ROLES":{"Worker":{"template":{"spec":{"containers":[
                  {"name":"main","image":"i"}]}}}}}})",
-             kContainers, "Required value: must hold a container named NAME"}));
+                  kContainers, "Required value: must hold a container named NAME"}));
 
 INSTANTIATE_TEST_SUITE_P(
     OfOneKind, Rules,
     ::testing::Values(
-        Rule{"a TFJob has a chief or a master", "TFJob",
-             R"({"spec":{"ROLES":{
+        RulesRule{"a TFJob has a chief or a master", "TFJob",
+                  R"({"spec":{"ROLES":{
                  "Chief":{"template":{"spec":{"containers":[{"name":"NAME","image":"i"}]}}},
                  "Master":{"template":{"spec":{"containers":[{"name":"NAME","image":"i"}]}}}}}})",
-             "spec.ROLES", "Forbidden: a job may have a Chief or a Master, not both"},
-        Rule{"successPolicy is one of two", "TFJob", R"({"spec":{"successPolicy":"AnyWorker"}})",
-             "spec.successPolicy",
-             "Unsupported value: \"AnyWorker\": supported values: \"\", \"AllWorkers\""},
-        Rule{"there is one master", "PyTorchJob XGBoostJob",
-             R"({"spec":{"ROLES":{"Master":{"replicas":2,"template":{"spec":{"containers":[
+                  "spec.ROLES", "Forbidden: a job may have a Chief or a Master, not both"},
+        RulesRule{"successPolicy is one of two", "TFJob",
+                  R"({"spec":{"successPolicy":"AnyWorker"}})", "spec.successPolicy",
+                  "Unsupported value: \"AnyWorker\": supported values: \"\", \"AllWorkers\""},
+        RulesRule{"there is one master", "PyTorchJob XGBoostJob",
+                  R"({"spec":{"ROLES":{"Master":{"replicas":2,"template":{"spec":{"containers":[
                  {"name":"NAME","image":"i"}]}}}}}})",
-             "spec.ROLES[Master].replicas", "Invalid value: 2: must be 1"},
-        Rule{"and it is said so", "PyTorchJob XGBoostJob",
-             R"({"spec":{"ROLES":{"Master":{"replicas":null,"template":{"spec":{"containers":[
+                  "spec.ROLES[Master].replicas", "Invalid value: 2: must be 1"},
+        RulesRule{"and it is said so", "PyTorchJob XGBoostJob",
+                  R"({"spec":{"ROLES":{"Master":{"replicas":null,"template":{"spec":{"containers":[
                  {"name":"NAME","image":"i"}]}}}}}})",
-             "spec.ROLES[Master].replicas", "Required value: must be 1"},
-        Rule{"workers are at least one", "PyTorchJob",
-             R"({"spec":{"ROLES":{"Worker":{"replicas":0}}}})", "spec.ROLES[Worker].replicas",
-             "Invalid value: 0: must be greater than or equal to 1"},
-        Rule{"an elastic job has workers", "PyTorchJob PaddleJob",
-             R"({"spec":{"elasticPolicy":{},"ROLES":{"Worker":null,
+                  "spec.ROLES[Master].replicas", "Required value: must be 1"},
+        RulesRule{"workers are at least one", "PyTorchJob",
+                  R"({"spec":{"ROLES":{"Worker":{"replicas":0}}}})", "spec.ROLES[Worker].replicas",
+                  "Invalid value: 0: must be greater than or equal to 1"},
+        RulesRule{"an elastic job has workers", "PyTorchJob PaddleJob",
+                  R"({"spec":{"elasticPolicy":{},"ROLES":{"Worker":null,
                  "Master":{"replicas":1,"template":{"spec":{"containers":[
                  {"name":"NAME","image":"i"}]}}}}}})",
-             "spec.ROLES[Worker]", "Required value: an elasticPolicy needs a Worker role"},
-        Rule{"its least is not more than its most", "PyTorchJob PaddleJob",
-             R"({"spec":{"elasticPolicy":{"minReplicas":3,"maxReplicas":2}}})",
-             "spec.elasticPolicy.minReplicas",
-             "Invalid value: 3: must not be greater than maxReplicas, 2"},
-        Rule{"processes are given in one place", "PyTorchJob",
-             R"({"spec":{"nprocPerNode":"2","elasticPolicy":{"nProcPerNode":2}}})",
-             "spec.elasticPolicy.nProcPerNode",
-             "Forbidden: must not be used together with spec.nprocPerNode"},
-        Rule{"a meeting is of a known kind", "PyTorchJob",
-             R"({"spec":{"elasticPolicy":{"rdzvBackend":"zookeeper"}}})",
-             "spec.elasticPolicy.rdzvBackend",
-             "Unsupported value: \"zookeeper\": supported values: \"c10d\", \"etcd\", \"etcd-v2\""},
-        Rule{"the least number of workers is not negative", "PyTorchJob PaddleJob",
-             R"({"spec":{"elasticPolicy":{"minReplicas":-1}}})", "spec.elasticPolicy.minReplicas",
-             "Invalid value: -1: spec.elasticPolicy.minReplicas in body should be greater than or "
-             "equal to 0"},
-        Rule{"the greatest number of workers is not negative", "PyTorchJob PaddleJob",
-             R"({"spec":{"elasticPolicy":{"maxReplicas":-1}}})", "spec.elasticPolicy.maxReplicas",
-             "Invalid value: -1: spec.elasticPolicy.maxReplicas in body should be greater than or "
-             "equal to 0"},
-        Rule{"processes are said in words", "PyTorchJob", R"({"spec":{"nprocPerNode":2}})",
-             "spec.nprocPerNode",
-             "Invalid value: \"integer\": spec.nprocPerNode in body must be of type string"},
-        Rule{"workers are dynamic or not", "TFJob", R"({"spec":{"enableDynamicWorker":"yes"}})",
-             "spec.enableDynamicWorker",
-             "Invalid value: \"string\": spec.enableDynamicWorker in body must be of type "
-             "boolean"},
-        Rule{"slots are not negative", "MPIJob", R"({"spec":{"slotsPerWorker":-1}})",
-             "spec.slotsPerWorker",
-             "Invalid value: -1: spec.slotsPerWorker in body should be greater than or equal to "
-             "0"},
-        Rule{"an MPI is a known one", "MPIJob", R"({"spec":{"mpiImplementation":"LAM"}})",
-             "spec.mpiImplementation",
-             "Unsupported value: \"LAM\": supported values: \"OpenMPI\", \"Intel\", \"MPICH\""},
-        Rule{"a launcher is made at one of two times", "MPIJob",
-             R"({"spec":{"launcherCreationPolicy":"Later"}})", "spec.launcherCreationPolicy",
-             "Unsupported value: \"Later\": supported values: \"AtStartup\", "
-             "\"WaitForWorkersReady\""},
-        Rule{"an MPIJob has a launcher", "MPIJob", R"({"spec":{"ROLES":{"Launcher":null}}})",
-             "spec.ROLES[Launcher]", "Required value: must have Launcher replica spec"},
-        Rule{"an XGBoostJob has a master", "XGBoostJob", R"({"spec":{"ROLES":{"Master":null}}})",
-             "spec.ROLES[Master]",
-             "Required value: the tracker that workers meet at runs in the master"}));
+                  "spec.ROLES[Worker]", "Required value: an elasticPolicy needs a Worker role"},
+        RulesRule{"its least is not more than its most", "PyTorchJob PaddleJob",
+                  R"({"spec":{"elasticPolicy":{"minReplicas":3,"maxReplicas":2}}})",
+                  "spec.elasticPolicy.minReplicas",
+                  "Invalid value: 3: must not be greater than maxReplicas, 2"},
+        RulesRule{"processes are given in one place", "PyTorchJob",
+                  R"({"spec":{"nprocPerNode":"2","elasticPolicy":{"nProcPerNode":2}}})",
+                  "spec.elasticPolicy.nProcPerNode",
+                  "Forbidden: must not be used together with spec.nprocPerNode"},
+        RulesRule{
+            "a meeting is of a known kind", "PyTorchJob",
+            R"({"spec":{"elasticPolicy":{"rdzvBackend":"zookeeper"}}})",
+            "spec.elasticPolicy.rdzvBackend",
+            "Unsupported value: \"zookeeper\": supported values: \"c10d\", \"etcd\", \"etcd-v2\""},
+        RulesRule{
+            "the least number of workers is not negative", "PyTorchJob PaddleJob",
+            R"({"spec":{"elasticPolicy":{"minReplicas":-1}}})", "spec.elasticPolicy.minReplicas",
+            "Invalid value: -1: spec.elasticPolicy.minReplicas in body should be greater than or "
+            "equal to 0"},
+        RulesRule{
+            "the greatest number of workers is not negative", "PyTorchJob PaddleJob",
+            R"({"spec":{"elasticPolicy":{"maxReplicas":-1}}})", "spec.elasticPolicy.maxReplicas",
+            "Invalid value: -1: spec.elasticPolicy.maxReplicas in body should be greater than or "
+            "equal to 0"},
+        RulesRule{"processes are said in words", "PyTorchJob", R"({"spec":{"nprocPerNode":2}})",
+                  "spec.nprocPerNode",
+                  "Invalid value: \"integer\": spec.nprocPerNode in body must be of type string"},
+        RulesRule{"workers are dynamic or not", "TFJob",
+                  R"({"spec":{"enableDynamicWorker":"yes"}})", "spec.enableDynamicWorker",
+                  "Invalid value: \"string\": spec.enableDynamicWorker in body must be of type "
+                  "boolean"},
+        RulesRule{
+            "slots are not negative", "MPIJob", R"({"spec":{"slotsPerWorker":-1}})",
+            "spec.slotsPerWorker",
+            "Invalid value: -1: spec.slotsPerWorker in body should be greater than or equal to "
+            "0"},
+        RulesRule{
+            "an MPI is a known one", "MPIJob", R"({"spec":{"mpiImplementation":"LAM"}})",
+            "spec.mpiImplementation",
+            "Unsupported value: \"LAM\": supported values: \"OpenMPI\", \"Intel\", \"MPICH\""},
+        RulesRule{"a launcher is made at one of two times", "MPIJob",
+                  R"({"spec":{"launcherCreationPolicy":"Later"}})", "spec.launcherCreationPolicy",
+                  "Unsupported value: \"Later\": supported values: \"AtStartup\", "
+                  "\"WaitForWorkersReady\""},
+        RulesRule{"an MPIJob has a launcher", "MPIJob", R"({"spec":{"ROLES":{"Launcher":null}}})",
+                  "spec.ROLES[Launcher]", "Required value: must have Launcher replica spec"},
+        RulesRule{"an XGBoostJob has a master", "XGBoostJob",
+                  R"({"spec":{"ROLES":{"Master":null}}})", "spec.ROLES[Master]",
+                  "Required value: the tracker that workers meet at runs in the master"}));
 
 TEST(Rules, LetAGoodJobPassOfEveryKind) {
   for (const JobKind* kind : job_kinds()) {

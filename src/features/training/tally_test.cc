@@ -19,7 +19,7 @@ using testing::tfjob;
 using testing::torchjob;
 
 // The builders' jobs and pods are of noon.
-const Time kNoon = *parse_time("2026-11-15T12:00:00Z");
+const Time kTallyNoon = *parse_time("2026-11-15T12:00:00Z");
 
 std::size_t place_of(const JobKind& kind) {
   return static_cast<std::size_t>(std::ranges::find(job_kinds(), &kind) - job_kinds().begin());
@@ -28,7 +28,7 @@ const std::size_t kPods = job_kinds().size();
 const std::size_t kServices = kPods + 1;
 
 struct Counted {
-  Tally tally{kNoon + std::chrono::milliseconds(900)};
+  Tally tally{kTallyNoon + std::chrono::milliseconds(900)};
 
   void appears(const JobKind& kind, const json::value& job) {
     tally.changed(place_of(kind), nullptr, &job);
@@ -49,7 +49,7 @@ struct Counted {
   mutable std::string text = {};
 };
 
-json::value with(json::value job, std::string_view type, bool value = true) {
+json::value with_status(json::value job, std::string_view type, bool value = true) {
   json::set(job, {"status", "conditions"},
             json::array{
                 json::object{{"type", json::string(type)}, {"status", value ? "True" : "False"}}});
@@ -100,28 +100,28 @@ TEST(Tally, LeavesOutWhatIsOlderThanTheStart) {
   Counted counted;
   json::value old = tfjob().role("Worker", 1).build();
   json::set(old, {"metadata", "creationTimestamp"}, "2026-11-15T11:59:59Z");
-  counted.appears(tensorflow(), with(old, "Succeeded"));
+  counted.appears(tensorflow(), with_status(old, "Succeeded"));
   EXPECT_EQ(counted.of("training_operator_jobs_created_total"), "");
   EXPECT_EQ(counted.of("training_operator_jobs_successful_total"), "");
   counted.tally.changed(place_of(tensorflow()), &old, nullptr);
   EXPECT_EQ(counted.of("tf_operator_jobs_deleted_total"), " 1;") << "it is deleted now";
 }
 
-struct End {
+struct TallyEnd {
   const char* condition;
   const char* word;
 };
 
-class TallyOfEnds : public ::testing::TestWithParam<End> {};
+class TallyOfEnds : public ::testing::TestWithParam<TallyEnd> {};
 
 TEST_P(TallyOfEnds, CountsEachOnce) {
   Counted counted;
   const json::value job = tfjob().role("Worker", 1).build();
-  const json::value ended = with(job, GetParam().condition);
+  const json::value ended = with_status(job, GetParam().condition);
   const std::string name = fmt::format("training_operator_jobs_{}_total", GetParam().word);
   const std::string place = R"({job_namespace="team",framework="tensorflow"} )";
   counted.appears(tensorflow(), job);
-  counted.becomes(tensorflow(), job, with(job, GetParam().condition, false));
+  counted.becomes(tensorflow(), job, with_status(job, GetParam().condition, false));
   EXPECT_EQ(counted.of(name), place + "0;");
   counted.becomes(tensorflow(), job, ended);
   json::value later = ended;
@@ -131,8 +131,8 @@ TEST_P(TallyOfEnds, CountsEachOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TallyOfEnds,
-                         ::testing::Values(End{"Succeeded", "successful"},
-                                           End{"Failed", "failed"}));
+                         ::testing::Values(TallyEnd{"Succeeded", "successful"},
+                                           TallyEnd{"Failed", "failed"}));
 
 TEST(Tally, CountsARestartForEachStatusThatTellsMore) {
   Counted counted;
@@ -153,10 +153,10 @@ TEST(Tally, NamesTheLauncherOfEachMpiJobThatIsThere) {
   counted.appears(mpi(), job);
   EXPECT_EQ(counted.of("mpi_operator_job_info"),
             R"({launcher="mnist-launcher",namespace="team"} 1;)");
-  counted.becomes(mpi(), job, with(job, "Failed"));
+  counted.becomes(mpi(), job, with_status(job, "Failed"));
   EXPECT_EQ(counted.of("mpi_operator_jobs_failed_total"), " 1;");
   EXPECT_EQ(counted.of("mpi_operator_jobs_successful_total"), " 0;");
-  counted.becomes(mpi(), job, with(job, "Succeeded"));
+  counted.becomes(mpi(), job, with_status(job, "Succeeded"));
   EXPECT_EQ(counted.of("mpi_operator_jobs_successful_total"), " 1;");
   counted.tally.changed(place_of(mpi()), &job, nullptr);
   EXPECT_EQ(counted.of("mpi_operator_job_info"), "");
@@ -199,7 +199,7 @@ TEST(Tally, CountsAPodThatHasFailedByTheTimeItIsSeen) {
 }
 
 TEST(Tally, HasEveryNameFromTheStart) {
-  const std::string text = Tally(kNoon).text();
+  const std::string text = Tally(kTallyNoon).text();
   for (const char* name : {"training_operator_jobs_created_total",
                            "training_operator_jobs_deleted_total",
                            "training_operator_jobs_successful_total",

@@ -279,7 +279,7 @@ TEST(CronTimes, are_written_as_the_clock_of_the_zone_shows_them) {
 }
 
 // Jobs run for a while and end; in the end the schedule is suspended.
-bool step(client::Client& client, Time now, Random& random, int& steps) {
+bool cron_job_step(client::Client& client, Time now, Random& random, int& steps) {
   ++steps;
   if (steps == 60) {
     testing::change(client, cron_job_resource(), "tick", {{"spec", {{"suspend", true}}}});
@@ -296,7 +296,7 @@ bool step(client::Client& client, Time now, Random& random, int& steps) {
   return false;
 }
 
-std::optional<std::string> wrong(client::Client& client) {
+std::optional<std::string> wrong_cron_job(client::Client& client) {
   const json::value cron = *client.get(cron_job_resource(), testing::kNamespace, "tick");
   if (!json::get_array(cron, {"status", "active"}).empty()) return "jobs are active for ever";
   if (json::find(cron, {"status", "lastScheduleTime"}) == nullptr) return "nothing ever started";
@@ -325,7 +325,7 @@ TEST(CronJob, keeps_the_five_laws) {
     testing::create(client, job_resource(), {{"metadata", {{"name", "stranger"}}}});
   };
   laws.step = [&](client::Client& client, Time now, Random& random) {
-    return step(client, now, random, steps);
+    return cron_job_step(client, now, random, steps);
   };
   laws.never = [&](client::Client& client) -> std::optional<std::string> {
     int active = 0;
@@ -337,7 +337,7 @@ TEST(CronJob, keeps_the_five_laws) {
     if (policy != "Allow" && active > 1) return "two jobs run at the same time";
     return std::nullopt;
   };
-  laws.wrong = wrong;
+  laws.wrong = wrong_cron_job;
   laws.cuts_max = 10;
   for (const std::string& sentence : control::testing::check_laws(laws)) ADD_FAILURE() << sentence;
 }

@@ -13,8 +13,11 @@
 namespace skiff::workloads {
 namespace {
 
+using testing::image;
+using testing::image_of;
+
 using testing::Cluster;
-using Strings = std::multiset<std::string>;
+using Bag = std::multiset<std::string>;
 
 json::value daemon_set(std::string_view strategy = "RollingUpdate", json::value unavailable = 1,
                        json::value surge = 0) {
@@ -29,14 +32,6 @@ json::value daemon_set(std::string_view strategy = "RollingUpdate", json::value 
               {{"maxUnavailable", std::move(unavailable)}, {"maxSurge", std::move(surge)}});
   }
   return out;
-}
-
-json::value image(std::string_view name) {
-  return {{"spec", {{"template", testing::pod_template(name)}}}};
-}
-
-std::string_view image_of(const json::value& pod) {
-  return json::get_string(json::get_array(pod, {"spec", "containers"})[0], {"image"});
 }
 
 void write_node(client::Client& client, std::string_view name, json::value body,
@@ -77,13 +72,13 @@ struct DaemonSets : ::testing::Test {
   void change(json::value body) { cluster.patch(daemon_set_resource(), "web", std::move(body)); }
   json::value object() { return cluster.get(daemon_set_resource(), "web"); }
   std::int64_t count(std::string_view field) { return int_at(object(), {"status", field}); }
-  Strings places() {
-    Strings out;
+  Bag places() {
+    Bag out;
     for (const Object& pod : cluster.pods()) out.insert(target_node(*pod));
     return out;
   }
-  Strings images() {
-    Strings out;
+  Bag images() {
+    Bag out;
     for (const Object& pod : cluster.pods()) out.emplace(image_of(*pod));
     return out;
   }
@@ -91,7 +86,7 @@ struct DaemonSets : ::testing::Test {
 
 TEST_F(DaemonSets, make_one_pod_for_each_node_and_pin_it_there) {
   make(daemon_set());
-  EXPECT_EQ(places(), (Strings{"n0", "n1", "n2"}));
+  EXPECT_EQ(places(), (Bag{"n0", "n1", "n2"}));
   EXPECT_EQ(count("desiredNumberScheduled"), 3);
   EXPECT_EQ(count("currentNumberScheduled"), 3);
   EXPECT_EQ(count("updatedNumberScheduled"), 3);
@@ -111,16 +106,16 @@ TEST_F(DaemonSets, follow_the_nodes_that_come_and_change) {
   json::value set = daemon_set();
   json::set(set, {"spec", "template", "spec", "nodeSelector"}, {{"disk", "ssd"}});
   make(std::move(set));
-  EXPECT_EQ(places(), Strings{"n0"});
+  EXPECT_EQ(places(), Bag{"n0"});
   node("n1", {{"metadata", {{"labels", {{"disk", "ssd"}}}}}});
-  EXPECT_EQ(places(), (Strings{"n0", "n1"}));
+  EXPECT_EQ(places(), (Bag{"n0", "n1"}));
   node("n0", {{"metadata", {{"labels", {{"disk", "hdd"}}}}}});
-  EXPECT_EQ(places(), Strings{"n1"});
+  EXPECT_EQ(places(), Bag{"n1"});
   EXPECT_EQ(count("desiredNumberScheduled"), 1);
   write_node(cluster.client(), "n9", {{"metadata", {{"labels", {{"disk", "ssd"}}}}}},
              client::Verb::kCreate);
   cluster.settle();
-  EXPECT_EQ(places(), (Strings{"n1", "n9"}));
+  EXPECT_EQ(places(), (Bag{"n1", "n9"}));
 }
 
 TEST_F(DaemonSets, stay_off_tainted_nodes_unless_only_the_node_is_in_trouble) {
@@ -128,15 +123,15 @@ TEST_F(DaemonSets, stay_off_tainted_nodes_unless_only_the_node_is_in_trouble) {
   node("n0", taint("node.kubernetes.io/unschedulable", "NoSchedule"));
   testing::create(cluster.client(), daemon_set_resource(), daemon_set());
   cluster.settle();
-  EXPECT_EQ(places(), Strings{"n0"}) << "a cordoned node has its daemons";
+  EXPECT_EQ(places(), Bag{"n0"}) << "a cordoned node has its daemons";
   node("n0", taint("gpu", "NoSchedule"));
-  EXPECT_EQ(places(), Strings{"n0"}) << "what is there stays";
+  EXPECT_EQ(places(), Bag{"n0"}) << "what is there stays";
   EXPECT_EQ(count("desiredNumberScheduled"), 0);
   EXPECT_EQ(count("numberMisscheduled"), 1);
   node("n0", taint("node.kubernetes.io/unreachable", "NoExecute"));
-  EXPECT_EQ(places(), Strings{"n0"});
+  EXPECT_EQ(places(), Bag{"n0"});
   node("n0", taint("gpu", "NoExecute"));
-  EXPECT_EQ(places(), Strings{});
+  EXPECT_EQ(places(), Bag{});
 }
 
 TEST_F(DaemonSets, collect_what_waits_for_a_node_that_is_gone) {
@@ -146,7 +141,7 @@ TEST_F(DaemonSets, collect_what_waits_for_a_node_that_is_gone) {
                                          .name = "n1",
                                          .body = json::object{}});
   cluster.settle();
-  EXPECT_EQ(places(), (Strings{"n0", "n2"}));
+  EXPECT_EQ(places(), (Bag{"n0", "n2"}));
 }
 
 TEST_F(DaemonSets, replace_a_failed_pod_but_not_without_pause) {
@@ -165,14 +160,14 @@ TEST_F(DaemonSets, roll_by_deleting_no_more_than_may_be_missing) {
   make(daemon_set("RollingUpdate", 1, 0));
   cluster.start_pods();
   change(image("web:2"));
-  EXPECT_EQ(images(), (Strings{"web:1", "web:1", "web:2"}));
+  EXPECT_EQ(images(), (Bag{"web:1", "web:1", "web:2"}));
   EXPECT_EQ(count("updatedNumberScheduled"), 1);
   cluster.pass(std::chrono::minutes(1));
-  EXPECT_EQ(images(), (Strings{"web:1", "web:1", "web:2"})) << "it waits for the new pod";
+  EXPECT_EQ(images(), (Bag{"web:1", "web:1", "web:2"})) << "it waits for the new pod";
   cluster.start_pods();
   cluster.start_pods();
   cluster.start_pods();
-  EXPECT_EQ(images(), (Strings{"web:2", "web:2", "web:2"}));
+  EXPECT_EQ(images(), (Bag{"web:2", "web:2", "web:2"}));
   EXPECT_EQ(count("numberAvailable"), 3);
   EXPECT_EQ(cluster.of(revision_resource()).size(), 2U);
 }
@@ -182,7 +177,7 @@ TEST_F(DaemonSets, roll_by_percent_and_first_what_does_not_work) {
   cluster.start_pods(1);
   change(image("web:2"));
   // The three that do not work go at once, whatever the limit.
-  EXPECT_EQ(images(), (Strings{"web:1", "web:2", "web:2", "web:2"}));
+  EXPECT_EQ(images(), (Bag{"web:1", "web:2", "web:2", "web:2"}));
   EXPECT_EQ(count("numberAvailable"), 1);
 }
 
@@ -191,23 +186,23 @@ TEST_F(DaemonSets, surge_before_the_old_pod_goes) {
   cluster.start_pods();
   cluster.pass(std::chrono::seconds(2));
   change(image("web:2"));
-  EXPECT_EQ(images(), (Strings{"web:1", "web:1", "web:2"}));
+  EXPECT_EQ(images(), (Bag{"web:1", "web:1", "web:2"}));
   EXPECT_EQ(count("numberAvailable"), 2) << "all work while it rolls";
   cluster.start_pods();
-  EXPECT_EQ(images(), (Strings{"web:1", "web:2", "web:2"}));
+  EXPECT_EQ(images(), (Bag{"web:1", "web:2", "web:2"}));
   cluster.start_pods();
-  EXPECT_EQ(images(), (Strings{"web:2", "web:2"}));
-  EXPECT_EQ(places(), (Strings{"n0", "n1"}));
+  EXPECT_EQ(images(), (Bag{"web:2", "web:2"}));
+  EXPECT_EQ(places(), (Bag{"n0", "n1"}));
 }
 
 TEST_F(DaemonSets, renew_on_delete_only_what_is_deleted) {
   make(daemon_set("OnDelete"), 2);
   cluster.start_pods();
   change(image("web:2"));
-  EXPECT_EQ(images(), (Strings{"web:1", "web:1"}));
+  EXPECT_EQ(images(), (Bag{"web:1", "web:1"}));
   testing::remove(cluster.client(), pod_resource(), api::name(*cluster.pods()[0]));
   cluster.settle();
-  EXPECT_EQ(images(), (Strings{"web:1", "web:2"}));
+  EXPECT_EQ(images(), (Bag{"web:1", "web:2"}));
 }
 
 TEST_F(DaemonSets, go_back_to_an_older_revision_without_touching_pods_that_have_it) {
@@ -220,7 +215,7 @@ TEST_F(DaemonSets, go_back_to_an_older_revision_without_touching_pods_that_have_
   }
   ASSERT_EQ(kept.size(), 2U);
   change(image("web:1"));
-  EXPECT_EQ(images(), (Strings{"web:1", "web:1", "web:1"}));
+  EXPECT_EQ(images(), (Bag{"web:1", "web:1", "web:1"}));
   for (const Object& pod : cluster.pods()) kept.erase(std::string(api::name(*pod)));
   EXPECT_TRUE(kept.empty());
   EXPECT_EQ(cluster.of(revision_resource()).size(), 2U);
@@ -291,7 +286,7 @@ TEST_F(DaemonSets, leave_a_pod_alone_that_has_no_node) {
   cluster.start_pods();
   change(image("web:2"));
   cluster.start_pods();
-  EXPECT_EQ(places(), (Strings{"", "n0"}));
+  EXPECT_EQ(places(), (Bag{"", "n0"}));
   EXPECT_EQ(count("updatedNumberScheduled"), 1) << "it holds up no rollout";
   EXPECT_EQ(cluster.of(revision_resource()).size(), 2U) << "its revision is in use";
 }
@@ -305,7 +300,7 @@ TEST_F(DaemonSets, replace_a_pod_that_has_ended_and_is_kept_by_a_finalizer_only)
   cluster.settle();
   EXPECT_EQ(cluster.pods().size(), 1U) << "it still runs";
   cluster.end_pod(name, 0);
-  EXPECT_EQ(places(), (Strings{"n0", "n0"}));
+  EXPECT_EQ(places(), (Bag{"n0", "n0"}));
   cluster.start_pods();
   EXPECT_EQ(count("currentNumberScheduled"), 1);
   EXPECT_EQ(count("numberAvailable"), 1) << "the new one counts";
@@ -321,7 +316,7 @@ TEST_F(DaemonSets, tell_of_pods_that_may_not_be_made) {
   EXPECT_EQ(cluster.told("FailedCreate", "Error creating: no room"), 1);
   cluster.server().refuse = {};
   cluster.pass(std::chrono::minutes(2));
-  EXPECT_EQ(places(), (Strings{"n0", "n1"}));
+  EXPECT_EQ(places(), (Bag{"n0", "n1"}));
 }
 
 TEST(DaemonTemplate, tolerates_what_may_befall_a_node) {
@@ -383,7 +378,7 @@ TEST(DaemonSet, keeps_the_five_laws) {
   laws.wrong = [](client::Client& client) -> std::optional<std::string> {
     const json::value set = *client.get(daemon_set_resource(), testing::kNamespace, "web");
     const json::value wanted = daemon_template(set);
-    Strings nodes, places;
+    Bag nodes, places;
     for (const Object& node : testing::all(client, node_resource())) {
       if (welcome(wanted, *node).runs) nodes.emplace(api::name(*node));
     }

@@ -10,9 +10,12 @@
 namespace skiff::workloads {
 namespace {
 
+using testing::image;
+
 using testing::Cluster;
 
-json::value deployment(std::int64_t replicas, json::value surge = 1, json::value unavailable = 0) {
+json::value rolling_deployment(std::int64_t replicas, json::value surge = 1,
+                               json::value unavailable = 0) {
   return {{"metadata", {{"name", "web"}, {"annotations", {{"note", "first"}}}}},
           {"spec",
            {{"replicas", replicas},
@@ -24,10 +27,6 @@ json::value deployment(std::int64_t replicas, json::value surge = 1, json::value
               {"rollingUpdate",
                {{"maxSurge", std::move(surge)}, {"maxUnavailable", std::move(unavailable)}}}}},
             {"template", testing::pod_template()}}}};
-}
-
-json::value image(std::string_view name) {
-  return {{"spec", {{"template", testing::pod_template(name)}}}};
 }
 
 struct Deployments : ::testing::Test {
@@ -65,7 +64,7 @@ struct Deployments : ::testing::Test {
 };
 
 TEST_F(Deployments, make_one_set_that_carries_the_hash_of_the_template) {
-  make(deployment(3));
+  make(rolling_deployment(3));
   ASSERT_EQ(cluster.of(replica_set_resource()).size(), 1U);
   const json::value set = set_of("web:1");
   const std::string hash(api::label(set, kTemplateHashLabel));
@@ -81,7 +80,7 @@ TEST_F(Deployments, make_one_set_that_carries_the_hash_of_the_template) {
 }
 
 TEST_F(Deployments, say_when_they_are_available_and_done) {
-  make(deployment(2));
+  make(rolling_deployment(2));
   EXPECT_EQ(reason(object(), "Available"), "MinimumReplicasUnavailable");
   EXPECT_EQ(reason(object(), "Progressing"), "ReplicaSetUpdated");
   EXPECT_EQ(count("unavailableReplicas"), 2);
@@ -94,7 +93,7 @@ TEST_F(Deployments, say_when_they_are_available_and_done) {
 }
 
 TEST_F(Deployments, roll_within_surge_and_unavailability) {
-  make(deployment(4, "25%", "25%"));
+  make(rolling_deployment(4, "25%", "25%"));
   cluster.start_pods();
   change(image("web:2"));
   roll_out([&] {
@@ -109,7 +108,7 @@ TEST_F(Deployments, roll_within_surge_and_unavailability) {
 }
 
 TEST_F(Deployments, keep_the_old_pods_while_the_new_ones_do_not_come_up) {
-  make(deployment(3));
+  make(rolling_deployment(3));
   cluster.start_pods();
   change(image("broken:1"));
   EXPECT_EQ(pods_of("web:1"), 3);
@@ -123,7 +122,7 @@ TEST_F(Deployments, keep_the_old_pods_while_the_new_ones_do_not_come_up) {
 }
 
 TEST_F(Deployments, take_an_old_template_back_with_its_set_and_a_new_revision) {
-  make(deployment(2));
+  make(rolling_deployment(2));
   cluster.start_pods();
   change(image("web:2"));
   roll_out();
@@ -137,7 +136,7 @@ TEST_F(Deployments, take_an_old_template_back_with_its_set_and_a_new_revision) {
 }
 
 TEST_F(Deployments, forget_the_oldest_revisions_beyond_the_limit) {
-  json::value small = deployment(1);
+  json::value small = rolling_deployment(1);
   json::set(small, {"spec", "revisionHistoryLimit"}, 1);
   make(std::move(small));
   cluster.start_pods();
@@ -151,7 +150,7 @@ TEST_F(Deployments, forget_the_oldest_revisions_beyond_the_limit) {
 }
 
 TEST_F(Deployments, that_recreate_wait_until_the_last_old_pod_is_gone) {
-  json::value recreating = deployment(2);
+  json::value recreating = rolling_deployment(2);
   json::set(recreating, {"spec", "strategy"}, json::object{{"type", "Recreate"}});
   make(std::move(recreating));
   cluster.start_pods();
@@ -174,7 +173,7 @@ TEST_F(Deployments, that_recreate_wait_until_the_last_old_pod_is_gone) {
 }
 
 TEST_F(Deployments, that_are_paused_scale_but_roll_nothing_out) {
-  make(deployment(2));
+  make(rolling_deployment(2));
   cluster.start_pods();
   change({{"spec", {{"paused", true}}}});
   EXPECT_EQ(reason(object(), "Progressing"), "DeploymentPaused");
@@ -191,7 +190,7 @@ TEST_F(Deployments, that_are_paused_scale_but_roll_nothing_out) {
 }
 
 TEST_F(Deployments, spread_a_change_of_size_over_a_rollout_under_way) {
-  make(deployment(10, 3, 2));
+  make(rolling_deployment(10, 3, 2));
   cluster.start_pods();
   change(image("web:2"));
   EXPECT_EQ(pods_of("web:1"), 8);
@@ -205,7 +204,7 @@ TEST_F(Deployments, spread_a_change_of_size_over_a_rollout_under_way) {
 }
 
 TEST_F(Deployments, scale_to_nothing_and_back) {
-  make(deployment(2));
+  make(rolling_deployment(2));
   cluster.start_pods();
   change({{"spec", {{"replicas", 0}}}});
   EXPECT_EQ(cluster.pods().size(), 0U);
@@ -214,7 +213,7 @@ TEST_F(Deployments, scale_to_nothing_and_back) {
 }
 
 TEST_F(Deployments, count_a_collision_where_the_name_of_the_next_set_is_taken) {
-  make(deployment(1));
+  make(rolling_deployment(1));
   const std::string name(api::name(set_of("web:1")));
   cluster.patch(replica_set_resource(), name,
                 {{"spec", {{"template", testing::pod_template("meddled:1")}}}});
@@ -223,7 +222,7 @@ TEST_F(Deployments, count_a_collision_where_the_name_of_the_next_set_is_taken) {
 }
 
 TEST(Rollout, keeps_the_list_of_revisions_short) {
-  json::value root = deployment(1);
+  json::value root = rolling_deployment(1);
   json::value set = {{"metadata", {{"name", "a"}, {"annotations", json::object{}}}},
                      {"spec", {{"replicas", 1}, {"template", testing::pod_template()}}}};
   json::value other = set;
@@ -260,7 +259,7 @@ bool obey(client::Client& client) {
   return false;
 }
 
-bool step(client::Client& client, Random& random, int& meddled) {
+bool deployment_step(client::Client& client, Random& random, int& meddled) {
   if (meddled < 8 && random.chance(40)) {
     ++meddled;
     const auto pick = static_cast<std::int64_t>(random.below(5));
@@ -276,7 +275,7 @@ bool step(client::Client& client, Random& random, int& meddled) {
   return obey(client) || meddled < 8;
 }
 
-std::optional<std::string> wrong(client::Client& client) {
+std::optional<std::string> wrong_deployment(client::Client& client) {
   const json::value d = *client.get(deployment_resource(), testing::kNamespace, "web");
   const std::int64_t replicas = int_at(d, {"spec", "replicas"});
   std::int64_t total = 0;
@@ -303,8 +302,8 @@ TEST(Deployment, keeps_the_five_laws) {
   laws.controller = deployment_controller();
   laws.arrange = [&](client::Client& client, Random& random) {
     meddled = 0;
-    json::value root = deployment(3, static_cast<std::int64_t>(random.below(3)),
-                                  static_cast<std::int64_t>(random.below(2)));
+    json::value root = rolling_deployment(3, static_cast<std::int64_t>(random.below(3)),
+                                          static_cast<std::int64_t>(random.below(2)));
     if (random.chance(30)) json::set(root, {"spec", "strategy"}, {{"type", "Recreate"}});
     testing::create(client, deployment_resource(), std::move(root));
     testing::create(client, replica_set_resource(),
@@ -312,9 +311,9 @@ TEST(Deployment, keeps_the_five_laws) {
                      {"spec", {{"replicas", 1}, {"template", testing::pod_template()}}}});
   };
   laws.step = [&](client::Client& client, Time, Random& random) {
-    return step(client, random, meddled);
+    return deployment_step(client, random, meddled);
   };
-  laws.wrong = wrong;
+  laws.wrong = wrong_deployment;
   laws.settle_rounds = 6;
   laws.cuts_max = 20;
   for (const std::string& sentence : control::testing::check_laws(laws)) ADD_FAILURE() << sentence;

@@ -19,7 +19,7 @@ json::value budget(std::string_view field, json::value amount) {
                                 {json::string(field), std::move(amount)}}}};
 }
 
-json::value deployment(std::int64_t replicas) {
+json::value surging_deployment(std::int64_t replicas) {
   return {{"metadata", {{"name", "web"}}},
           {"spec",
            {{"replicas", replicas},
@@ -56,7 +56,7 @@ TEST_F(Budgets, count_what_may_go_by_the_number_that_must_stay) {
   make(budget_resource(), budget("minAvailable", 2));
   EXPECT_EQ(status("disruptionsAllowed"), 0);
   EXPECT_EQ(cluster.told("NoPods", "No matching pods found"), 1);
-  make(deployment_resource(), deployment(3));
+  make(deployment_resource(), surging_deployment(3));
   EXPECT_EQ(status("expectedPods"), 3);
   EXPECT_EQ(status("currentHealthy"), 0);
   EXPECT_EQ(reason(), "InsufficientPods");
@@ -69,7 +69,7 @@ TEST_F(Budgets, count_what_may_go_by_the_number_that_must_stay) {
 }
 
 TEST_F(Budgets, count_by_the_size_of_what_controls_the_pods) {
-  make(deployment_resource(), deployment(4));
+  make(deployment_resource(), surging_deployment(4));
   make(budget_resource(), budget("maxUnavailable", "30%"));
   EXPECT_EQ(status("expectedPods"), 4);
   EXPECT_EQ(status("desiredHealthy"), 2) << "a share is rounded up";
@@ -81,7 +81,7 @@ TEST_F(Budgets, count_by_the_size_of_what_controls_the_pods) {
 }
 
 TEST_F(Budgets, take_a_share_that_must_stay) {
-  make(deployment_resource(), deployment(4));
+  make(deployment_resource(), surging_deployment(4));
   cluster.start_pods();
   make(budget_resource(), budget("minAvailable", "50%"));
   EXPECT_EQ(status("desiredHealthy"), 2);
@@ -141,7 +141,7 @@ TEST_F(Budgets, without_a_selector_are_about_nothing_and_with_an_empty_one_about
   EXPECT_EQ(status("expectedPods"), 1);
 }
 
-bool step(client::Client& client, Time now, Random& random, int& steps) {
+bool disruption_step(client::Client& client, Time now, Random& random, int& steps) {
   if (++steps > 20) return false;
   const std::string name = fmt::format("p{}", random.below(4));
   if (!client.get(pod_resource(), testing::kNamespace, name)) {
@@ -158,7 +158,7 @@ bool step(client::Client& client, Time now, Random& random, int& steps) {
   return true;
 }
 
-std::optional<std::string> wrong(client::Client& client) {
+std::optional<std::string> wrong_budget(client::Client& client) {
   std::int64_t healthy = 0;
   const std::vector<Object> pods = testing::all(client, pod_resource());
   for (const Object& pod : pods) healthy += ready(*pod) ? 1 : 0;
@@ -179,9 +179,9 @@ TEST(Budget, keeps_the_five_laws) {
     testing::create(client, budget_resource(), budget("minAvailable", 1));
   };
   laws.step = [&](client::Client& client, Time now, Random& random) {
-    return step(client, now, random, steps);
+    return disruption_step(client, now, random, steps);
   };
-  laws.wrong = wrong;
+  laws.wrong = wrong_budget;
   laws.cuts_max = 10;
   for (const std::string& sentence : control::testing::check_laws(laws)) ADD_FAILURE() << sentence;
 }

@@ -23,7 +23,7 @@ json::value service(json::value ports = json::array{
        {{"clusterIP", "10.96.0.9"}, {"selector", {{"app", "web"}}}, {"ports", std::move(ports)}}}};
 }
 
-json::value pod(std::string_view name, std::int64_t port = 8080) {
+json::value endpoints_pod(std::string_view name, std::int64_t port = 8080) {
   json::object container{
       {"name", "main"},
       {"ports", json::array{json::object{{"name", "web"}, {"containerPort", port}}}}};
@@ -60,7 +60,8 @@ struct EndpointsOfServices : ::testing::Test {
     cluster.settle();
   }
   void add(std::string_view name, std::string_view ip, bool is_ready = true, json::value p = {}) {
-    testing::create(cluster.client(), pod_resource(), p.is_null() ? pod(name) : std::move(p));
+    testing::create(cluster.client(), pod_resource(),
+                    p.is_null() ? endpoints_pod(name) : std::move(p));
     testing::change(cluster.client(), pod_resource(), name, status(ip, is_ready), "status");
     cluster.settle();
   }
@@ -164,7 +165,7 @@ TEST_F(EndpointsOfServices, publish_pods_that_are_not_ready_where_the_service_sa
 TEST_F(EndpointsOfServices, group_pods_by_the_number_behind_a_named_port) {
   make(service());
   add("a", "10.0.0.1");
-  add("b", "10.0.0.2", true, pod("b", 9090));
+  add("b", "10.0.0.2", true, endpoints_pod("b", 9090));
   const json::value object = endpoints();
   const json::array& subsets = json::get_array(object, {"subsets"});
   ASSERT_EQ(subsets.size(), 2U);
@@ -192,7 +193,7 @@ TEST_F(EndpointsOfServices, put_ports_with_the_same_addresses_together) {
 }
 
 TEST_F(EndpointsOfServices, know_the_ports_of_sidecars) {
-  json::value p = pod("a");
+  json::value p = endpoints_pod("a");
   json::set(p, {"spec", "initContainers"},
             json::array{json::object{
                 {"restartPolicy", "Always"},
@@ -207,7 +208,7 @@ TEST_F(EndpointsOfServices, that_are_headless_need_no_ports_and_give_host_names)
   json::value headless = service(json::array{});
   json::set(headless, {"spec", "clusterIP"}, "None");
   make(std::move(headless));
-  json::value named = pod("a");
+  json::value named = endpoints_pod("a");
   json::set(named, {"spec", "hostname"}, "a");
   json::set(named, {"spec", "subdomain"}, "web");
   add("a", "10.0.0.1", true, std::move(named));
@@ -270,7 +271,7 @@ TEST_F(EndpointsOfServices, follow_the_labels_of_the_service_and_of_pods) {
 TEST_F(EndpointsOfServices, share_a_thousand_pods_among_slices_and_move_none_that_stays) {
   make(service());
   for (int i = 0; i < 1005; ++i) {
-    testing::create(cluster.client(), pod_resource(), pod(fmt::format("p{:04}", i)));
+    testing::create(cluster.client(), pod_resource(), endpoints_pod(fmt::format("p{:04}", i)));
     testing::change(cluster.client(), pod_resource(), fmt::format("p{:04}", i),
                     status(fmt::format("10.0.{}.{}", i / 250, i % 250 + 1), i % 10 != 0), "status");
   }
@@ -326,7 +327,7 @@ TEST(Endpoints, a_pod_that_changes_costs_only_the_services_that_select_it) {
     json::set(s, {"metadata", "name"}, json::string(fmt::format("s{}", i)));
     json::set(s, {"spec", "selector"}, labels(i));
     testing::create(cluster.client(), service_resource(), std::move(s));
-    json::value p = pod(fmt::format("p{}", i));
+    json::value p = endpoints_pod(fmt::format("p{}", i));
     json::set(p, {"metadata", "labels"}, labels(i));
     testing::create(cluster.client(), pod_resource(), std::move(p));
   }
@@ -344,12 +345,13 @@ TEST(Endpoints, a_pod_that_changes_costs_only_the_services_that_select_it) {
 }
 
 // Pods come, get an address, change their readiness and go.
-bool step(client::Client& client, Random& random, int& steps) {
+bool endpoints_step(client::Client& client, Random& random, int& steps) {
   if (++steps > 20) return false;
   const std::string name = fmt::format("p{}", random.below(6));
   const auto there = client.get(pod_resource(), testing::kNamespace, name);
   if (!there) {
-    testing::create(client, pod_resource(), pod(name, 8080 + static_cast<int>(random.below(2))));
+    testing::create(client, pod_resource(),
+                    endpoints_pod(name, 8080 + static_cast<int>(random.below(2))));
   } else if (random.chance(20)) {
     testing::must_write(client,
                         {.verb = client::Verb::kDelete,
@@ -367,7 +369,7 @@ bool step(client::Client& client, Random& random, int& steps) {
   return true;
 }
 
-std::optional<std::string> wrong(client::Client& client) {
+std::optional<std::string> wrong_endpoints(client::Client& client) {
   const json::value s = *client.get(service_resource(), testing::kNamespace, "web");
   const bool eager = json::get_bool(s, {"spec", "publishNotReadyAddresses"}).value_or(false);
   std::set<std::string> ready_ones, all_ones;
@@ -403,7 +405,7 @@ TEST(Endpoints, are_not_planned_for_what_services_do_not_tell) {
     json::set(object, path, std::move(value));
     return object;
   };
-  json::value before = pod("a");
+  json::value before = endpoints_pod("a");
   const json::value waiting = before;
   before.as_object()["status"] = status("10.0.0.1", true).at("status");
   const auto alike = [&](const json::value& after) { return alike_to_services(before, after); };
@@ -440,9 +442,9 @@ TEST(Endpoints, keep_the_five_laws) {
          {"addressType", "IPv4"}});
   };
   laws.step = [&](client::Client& client, Time, Random& random) {
-    return step(client, random, steps);
+    return endpoints_step(client, random, steps);
   };
-  laws.wrong = wrong;
+  laws.wrong = wrong_endpoints;
   laws.cuts_max = 10;
   for (const std::string& sentence : control::testing::check_laws(laws)) ADD_FAILURE() << sentence;
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kGang = "scheduling.skiff.dev/gang";
 
 // A Job of `pods` pods, in the gang `g` that starts `min` together.
-json::value job(std::string_view name, std::int64_t pods, std::string_view min) {
+json::value gang_job(std::string_view name, std::int64_t pods, std::string_view min) {
   json::value out = {{"metadata", {{"name", json::string(name)}}},
                      {"spec",
                       {{"parallelism", pods},
@@ -64,8 +64,8 @@ struct JobsOfAGang : ::testing::Test {
 };
 
 TEST_F(JobsOfAGang, ask_for_the_pods_of_all_of_them) {
-  make(job("node", 2, "3"));
-  make(job("launcher", 1, "3"));
+  make(gang_job("node", 2, "3"));
+  make(gang_job("launcher", 1, "3"));
   EXPECT_EQ(asked("node-0-"), "3");
   EXPECT_EQ(asked("launcher-0-"), "3") << "it is of no use without its nodes";
   cluster.start_pods();
@@ -75,8 +75,8 @@ TEST_F(JobsOfAGang, ask_for_the_pods_of_all_of_them) {
 }
 
 TEST_F(JobsOfAGang, ask_for_no_pods_of_others_that_are_done) {
-  make(job("node", 2, "4"));
-  make(job("eval", 2, "4"));
+  make(gang_job("node", 2, "4"));
+  make(gang_job("eval", 2, "4"));
   cluster.start_pods();
   end("node-0-", 0);
   end("eval-1-", 1);
@@ -89,9 +89,9 @@ TEST_F(JobsOfAGang, ask_for_no_pods_of_others_that_are_done) {
 }
 
 TEST_F(JobsOfAGang, count_on_others_of_their_set_that_failed_or_are_not_made_yet) {
-  make_of_set(job("eval", 1, "3"));
+  make_of_set(gang_job("eval", 1, "3"));
   EXPECT_EQ(asked("eval-0-"), "3") << "the nodes are not there yet";
-  json::value strict = job("node", 2, "3");
+  json::value strict = gang_job("node", 2, "3");
   json::set(strict, {"spec", "backoffLimit"}, 0);
   make_of_set(std::move(strict));
   end("node-0-", 0);
@@ -102,9 +102,9 @@ TEST_F(JobsOfAGang, count_on_others_of_their_set_that_failed_or_are_not_made_yet
 }
 
 TEST_F(JobsOfAGang, do_not_wait_without_a_set_for_others_that_failed_or_are_not_there) {
-  make(job("eval", 1, "3"));
+  make(gang_job("eval", 1, "3"));
   EXPECT_EQ(asked("eval-0-"), "1") << "nobody knows whether others come";
-  json::value strict = job("node", 2, "3");
+  json::value strict = gang_job("node", 2, "3");
   json::set(strict, {"spec", "backoffLimit"}, 0);
   json::set(strict, {"spec", "suspend"}, true);
   make(std::move(strict));
@@ -114,7 +114,7 @@ TEST_F(JobsOfAGang, do_not_wait_without_a_set_for_others_that_failed_or_are_not_
   end("node-1-", 1);
   ASSERT_TRUE(api::condition_true(cluster.get(job_resource(), "node"), "Failed"));
   EXPECT_EQ(asked("eval-0-"), "1");
-  make(job("other", 2, "3"));
+  make(gang_job("other", 2, "3"));
   EXPECT_EQ(asked("eval-0-"), "3");
   testing::remove(cluster.client(), job_resource(), "other");
   cluster.settle();
@@ -122,7 +122,7 @@ TEST_F(JobsOfAGang, do_not_wait_without_a_set_for_others_that_failed_or_are_not_
 }
 
 TEST_F(JobsOfAGang, ask_for_no_more_than_they_have_when_they_are_scaled_down) {
-  json::value queue = job("queue", 10, "10");
+  json::value queue = gang_job("queue", 10, "10");
   json::set(queue, {"spec", "completions"}, 100);
   json::set(queue, {"spec", "completionMode"}, "NonIndexed");
   make(std::move(queue));
@@ -138,9 +138,9 @@ TEST_F(JobsOfAGang, ask_for_no_more_than_they_have_when_they_are_scaled_down) {
 }
 
 TEST_F(JobsOfAGang, of_a_set_ask_for_no_more_than_they_have_when_one_is_scaled_down) {
-  json::value node = job("node", 3, "4");
+  json::value node = gang_job("node", 3, "4");
   json::set(node, {"spec", "template", "metadata", "annotations", kGangShare}, "3");
-  json::value eval = job("eval", 1, "4");
+  json::value eval = gang_job("eval", 1, "4");
   json::set(eval, {"spec", "template", "metadata", "annotations", kGangShare}, "1");
   make_of_set(node);
   EXPECT_EQ(asked("node-0-"), "4") << "the other one is still to be made";
@@ -154,7 +154,7 @@ TEST_F(JobsOfAGang, of_a_set_ask_for_no_more_than_they_have_when_one_is_scaled_d
 }
 
 TEST_F(JobsOfAGang, of_four_with_one_done_the_three_that_were_lost_ask_for_three) {
-  make(job("node", 4, "4"));
+  make(gang_job("node", 4, "4"));
   cluster.start_pods();
   end("node-0-", 0);
   for (const char* lost : {"node-1-", "node-2-", "node-3-"}) end(lost, 1);
@@ -163,8 +163,8 @@ TEST_F(JobsOfAGang, of_four_with_one_done_the_three_that_were_lost_ask_for_three
 }
 
 TEST_F(JobsOfAGang, ask_for_as_many_as_are_to_run_where_the_gang_is_smaller_than_all_of_them) {
-  make(job("node", 2, "3"));
-  make(job("eval", 2, "3"));
+  make(gang_job("node", 2, "3"));
+  make(gang_job("eval", 2, "3"));
   EXPECT_EQ(asked("eval-0-"), "3");
   cluster.start_pods();
   end("node-0-", 0);
@@ -176,13 +176,13 @@ TEST_F(JobsOfAGang, ask_for_as_many_as_are_to_run_where_the_gang_is_smaller_than
 }
 
 TEST_F(JobsOfAGang, ask_for_no_more_than_they_have_when_they_are_elastic) {
-  make(job("elastic", 4, "4"));
+  make(gang_job("elastic", 4, "4"));
   cluster.patch(job_resource(), "elastic", {{"spec", {{"parallelism", 2}, {"completions", 2}}}});
   EXPECT_EQ(asked("elastic-0-"), "2");
 }
 
 TEST_F(JobsOfAGang, ask_for_no_more_than_their_completions) {
-  json::value few = job("few", 4, "4");
+  json::value few = gang_job("few", 4, "4");
   json::set(few, {"spec", "completions"}, 2);
   make(std::move(few));
   EXPECT_EQ(asked("few-1-"), "2");
@@ -190,7 +190,7 @@ TEST_F(JobsOfAGang, ask_for_no_more_than_their_completions) {
 
 TEST_F(JobsOfAGang, tell_many_pods_a_part_at_a_time) {
   constexpr std::int64_t kMany = 700;
-  make(job("node", kMany, "700"));
+  make(gang_job("node", kMany, "700"));
   json::value smaller = cluster.get(job_resource(), "node");
   json::set(smaller, {"spec", "template", "metadata", "annotations", kGangMin}, "600");
   const control::Plan plan = plan_job(
@@ -216,16 +216,16 @@ TEST(PodOfAGang, is_told_whatever_else_has_changed_of_it) {
 
 TEST(PodOfAGang, is_told_nothing_by_a_job_of_another_gang) {
   json::value pod{{"metadata", {{"name", "p"}, {"annotations", {{kGang, "g"}, {kGangMin, "5"}}}}}};
-  EXPECT_TRUE(is_told_otherwise(job("node", 2, "2"), pod, "2"));
+  EXPECT_TRUE(is_told_otherwise(gang_job("node", 2, "2"), pod, "2"));
   json::set(pod, {"metadata", "annotations", kGang}, "other");
-  EXPECT_FALSE(is_told_otherwise(job("node", 2, "2"), pod, "2"));
+  EXPECT_FALSE(is_told_otherwise(gang_job("node", 2, "2"), pod, "2"));
   json::make_object(pod, {"metadata", "annotations"}).erase(kGang);
   json::set(pod, {"metadata", "labels", "scheduling.x-k8s.io/pod-group"}, "g");
-  EXPECT_TRUE(is_told_otherwise(job("node", 2, "2"), pod, "2"));
+  EXPECT_TRUE(is_told_otherwise(gang_job("node", 2, "2"), pod, "2"));
 }
 
 TEST_F(JobsOfAGang, leave_alone_pods_that_have_their_place) {
-  make(job("node", 2, "2"));
+  make(gang_job("node", 2, "2"));
   const std::string placed(api::name(pod("node-0-")));
   cluster.patch(pod_resource(), placed, {{"spec", {{"nodeName", "n1"}}}});
   cluster.start_pods();
@@ -234,7 +234,7 @@ TEST_F(JobsOfAGang, leave_alone_pods_that_have_their_place) {
 }
 
 TEST_F(JobsOfAGang, ask_for_as_many_as_are_left_where_the_gang_is_smaller_than_the_job) {
-  make(job("node", 4, "3"));
+  make(gang_job("node", 4, "3"));
   EXPECT_EQ(asked("node-3-"), "3");
   end("node-0-", 0);
   EXPECT_EQ(asked("node-3-"), "3") << "three are left";
@@ -244,18 +244,18 @@ TEST_F(JobsOfAGang, ask_for_as_many_as_are_left_where_the_gang_is_smaller_than_t
 
 TEST(JobOfAGang, looks_at_others_only_where_it_is_not_the_gang_alone) {
   const control::Related related = jobs_of_gang();
-  EXPECT_TRUE(related.wants(job("node", 3, "3")).empty());
-  EXPECT_EQ(related.wants(job("node", 2, "3")), std::vector<std::string>{"g"});
-  EXPECT_EQ(related.has(job("node", 3, "3")), std::vector<std::string>{"g"});
-  json::value labelled = job("node", 2, "3");
+  EXPECT_TRUE(related.wants(gang_job("node", 3, "3")).empty());
+  EXPECT_EQ(related.wants(gang_job("node", 2, "3")), std::vector<std::string>{"g"});
+  EXPECT_EQ(related.has(gang_job("node", 3, "3")), std::vector<std::string>{"g"});
+  json::value labelled = gang_job("node", 2, "3");
   json::set(labelled, {"spec", "template", "metadata", "labels", "scheduling.x-k8s.io/pod-group"},
             "group");
   json::make_object(labelled, {"spec", "template", "metadata", "annotations"}).erase(kGang);
   EXPECT_EQ(related.wants(labelled), std::vector<std::string>{"group"});
-  json::value alone = job("node", 2, "0");
+  json::value alone = gang_job("node", 2, "0");
   EXPECT_TRUE(related.has(alone).empty()) << "no number, no gang";
-  EXPECT_TRUE(related.has(job("node", 2, "3x")).empty()) << "nor for the scheduler";
-  EXPECT_EQ(gang_min(job("node", 2, "3x"), 2, {}), "");
+  EXPECT_TRUE(related.has(gang_job("node", 2, "3x")).empty()) << "nor for the scheduler";
+  EXPECT_EQ(gang_min(gang_job("node", 2, "3x"), 2, {}), "");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 using testing::Cluster;
 using testing::must_parse;
 
-json::value job(std::string_view spec = "{}") {
+json::value sum_job(std::string_view spec = "{}") {
   json::value out = {{"metadata", {{"name", "sum"}}},
                      {"spec",
                       {{"parallelism", 1},
@@ -31,7 +31,7 @@ struct Jobs : ::testing::Test {
   Cluster cluster{{job_controller()}};
 
   void make(std::string_view spec = "{}") {
-    testing::create(cluster.client(), job_resource(), job(spec));
+    testing::create(cluster.client(), job_resource(), sum_job(spec));
     cluster.settle();
   }
   json::value object() { return cluster.get(job_resource(), "sum"); }
@@ -192,7 +192,8 @@ TEST_F(Jobs, run_a_failed_index_again_and_remember_one_that_is_done) {
 }
 
 TEST_F(Jobs, ask_for_no_more_of_a_gang_than_is_still_to_be_done) {
-  json::value gang = job(R"({"completionMode": "Indexed", "parallelism": 3, "completions": 3})");
+  json::value gang =
+      sum_job(R"({"completionMode": "Indexed", "parallelism": 3, "completions": 3})");
   constexpr std::string_view kMin = "scheduling.skiff.dev/gang-min";
   json::set(gang, {"spec", "template", "metadata", "annotations", kMin}, "3");
   testing::create(cluster.client(), job_resource(), std::move(gang));
@@ -367,7 +368,7 @@ struct Life {
   }
 };
 
-std::optional<std::string> wrong(client::Client& client) {
+std::optional<std::string> wrong_job(client::Client& client) {
   const json::value root = *client.get(job_resource(), testing::kNamespace, "sum");
   std::int64_t good = 0;
   std::int64_t bad = 0;
@@ -395,7 +396,7 @@ void hold_laws(std::string_view spec) {
   laws.controller = job_controller();
   laws.arrange = [&](client::Client& client, Random&) {
     life = {};
-    testing::create(client, job_resource(), job(spec));
+    testing::create(client, job_resource(), sum_job(spec));
     json::value stranger = testing::pod_template();
     json::set(stranger, {"metadata", "name"}, "stranger");
     testing::create(client, pod_resource(), std::move(stranger));
@@ -403,7 +404,7 @@ void hold_laws(std::string_view spec) {
   laws.step = [&](client::Client& client, Time now, Random& random) {
     return life.step(client, now, random);
   };
-  laws.wrong = wrong;
+  laws.wrong = wrong_job;
   laws.settle_rounds = 8;
   laws.cuts_max = 20;
   for (const std::string& sentence : control::testing::check_laws(laws)) ADD_FAILURE() << sentence;

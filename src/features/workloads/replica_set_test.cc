@@ -106,7 +106,7 @@ TEST(ReplicaSet, makes_no_more_than_five_hundred_pods_at_once) {
   EXPECT_EQ(plan_replica_set({.root = root, .owned = {{}}}, Time{}).writes.size(), 500U);
 }
 
-json::value pod(std::string_view node, std::string_view its_phase, bool is_ready) {
+json::value set_pod(std::string_view node, std::string_view its_phase, bool is_ready) {
   json::value out = is_ready ? testing::ready_status({}) : json::value(json::object{});
   json::set(out, {"status", "phase"}, json::string(its_phase));
   json::set(out, {"spec", "nodeName"}, json::string(node));
@@ -115,18 +115,18 @@ json::value pod(std::string_view node, std::string_view its_phase, bool is_ready
 }
 
 TEST(ReplicaSet, removes_first_what_does_least_good) {
-  json::value cheap = pod("a", "Running", true);
+  json::value cheap = set_pod("a", "Running", true);
   json::set(cheap, {"metadata", "annotations", "controller.kubernetes.io/pod-deletion-cost"}, "-5");
-  json::value younger = pod("a", "Running", true);
+  json::value younger = set_pod("a", "Running", true);
   json::set(younger, {"metadata", "creationTimestamp"}, "2026-11-15T12:00:09Z");
-  json::value restarted = pod("a", "Running", true);
+  json::value restarted = set_pod("a", "Running", true);
   json::set(restarted, {"status", "containerStatuses"},
             json::array{json::object{{"restartCount", 3}}});
-  const json::value plain = pod("a", "Running", true);
+  const json::value plain = set_pod("a", "Running", true);
   const std::pair<json::value, json::value> pairs[] = {
-      {pod("", "Pending", false), pod("a", "Pending", false)},
-      {pod("a", "Pending", false), pod("a", "Running", false)},
-      {pod("a", "Running", false), plain},
+      {set_pod("", "Pending", false), set_pod("a", "Pending", false)},
+      {set_pod("a", "Pending", false), set_pod("a", "Running", false)},
+      {set_pod("a", "Running", false), plain},
       {cheap, plain},
       {restarted, plain},
       {younger, plain},
@@ -138,7 +138,7 @@ TEST(ReplicaSet, removes_first_what_does_least_good) {
   EXPECT_TRUE(goes_first({.pod = &plain, .neighbours = 2}, {.pod = &plain, .neighbours = 1}));
 }
 
-bool step(client::Client& client, Time now, Random& random, int& meddled) {
+bool replica_set_step(client::Client& client, Time now, Random& random, int& meddled) {
   const std::vector<Object> pods = testing::all(client, pod_resource());
   if (meddled < 6 && random.chance(30)) {
     ++meddled;
@@ -161,7 +161,7 @@ bool step(client::Client& client, Time now, Random& random, int& meddled) {
   return false;
 }
 
-std::optional<std::string> wrong(client::Client& client) {
+std::optional<std::string> wrong_replica_set(client::Client& client) {
   const json::value set = *client.get(replica_set_resource(), testing::kNamespace, "web");
   std::int64_t mine = 0;
   bool stranger = false;
@@ -191,9 +191,9 @@ TEST(ReplicaSet, keeps_the_five_laws) {
     testing::create(client, pod_resource(), std::move(stranger));
   };
   laws.step = [&](client::Client& client, Time now, Random& random) {
-    return step(client, now, random, meddled);
+    return replica_set_step(client, now, random, meddled);
   };
-  laws.wrong = wrong;
+  laws.wrong = wrong_replica_set;
   laws.cuts_max = 20;
   for (const std::string& sentence : control::testing::check_laws(laws)) ADD_FAILURE() << sentence;
 }

@@ -13,6 +13,9 @@
 namespace skiff::workloads {
 namespace {
 
+using testing::image;
+using testing::image_of;
+
 using testing::Cluster;
 using Strings = std::vector<std::string>;
 
@@ -38,14 +41,6 @@ json::value with_claims(json::value set, std::string_view deleted = "Retain",
   json::set(set, {"spec", "persistentVolumeClaimRetentionPolicy"},
             {{"whenDeleted", json::string(deleted)}, {"whenScaled", json::string(scaled)}});
   return set;
-}
-
-json::value image(std::string_view name) {
-  return {{"spec", {{"template", testing::pod_template(name)}}}};
-}
-
-std::string_view image_of(const json::value& pod) {
-  return json::get_string(json::get_array(pod, {"spec", "containers"})[0], {"image"});
 }
 
 struct StatefulSets : ::testing::Test {
@@ -361,7 +356,7 @@ TEST(ClaimsOfSets, are_found_by_the_name_of_the_set_however_many_dashes_there_ar
   EXPECT_EQ(related.wants(with_claims(stateful_set(1))), Strings{"web"});
 }
 
-bool step(client::Client& client, Time now, Random& random, int& meddled) {
+bool stateful_set_step(client::Client& client, Time now, Random& random, int& meddled) {
   for (const Object& p : testing::all(client, pod_resource())) {
     if (api::controller_of(*p) == nullptr || !phase(*p).empty()) continue;
     if (random.chance(30)) continue;
@@ -383,7 +378,7 @@ bool step(client::Client& client, Time now, Random& random, int& meddled) {
   });
 }
 
-std::optional<std::string> wrong(client::Client& client) {
+std::optional<std::string> wrong_stateful_set(client::Client& client) {
   const json::value set = *client.get(stateful_set_resource(), testing::kNamespace, "web");
   const std::int64_t replicas = int_at(set, {"spec", "replicas"});
   std::int64_t mine = 0;
@@ -425,9 +420,9 @@ TEST(StatefulSet, keeps_the_five_laws) {
     testing::create(client, pod_resource(), std::move(stranger));
   };
   laws.step = [&](client::Client& client, Time now, Random& random) {
-    return step(client, now, random, meddled);
+    return stateful_set_step(client, now, random, meddled);
   };
-  laws.wrong = wrong;
+  laws.wrong = wrong_stateful_set;
   laws.cuts_max = 10;
   laws.settle_rounds = 8;
   for (const std::string& sentence : control::testing::check_laws(laws)) ADD_FAILURE() << sentence;

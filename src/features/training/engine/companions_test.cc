@@ -12,14 +12,14 @@ using testing::mpijob;
 using testing::must_parse;
 using testing::World;
 
-struct Case {
+struct CompanionsCase {
   const char* sentence;
   const char* object;
   const char* wanted;
   bool expected;
 };
 
-class HasAllOf : public ::testing::TestWithParam<Case> {};
+class HasAllOf : public ::testing::TestWithParam<CompanionsCase> {};
 
 TEST_P(HasAllOf, Holds) {
   EXPECT_EQ(has_all_of(must_parse(GetParam().object), must_parse(GetParam().wanted)),
@@ -29,23 +29,24 @@ TEST_P(HasAllOf, Holds) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, HasAllOf,
-    ::testing::Values(Case{"the same", R"({"a":1})", R"({"a":1})", true},
-                      Case{"more than wanted", R"({"a":1,"b":2})", R"({"a":1})", true},
-                      Case{"less than wanted", R"({"a":1})", R"({"a":1,"b":2})", false},
-                      Case{"other than wanted", R"({"a":2})", R"({"a":1})", false},
-                      Case{"more inside", R"({"a":{"b":1,"c":2}})", R"({"a":{"b":1}})", true},
-                      Case{"other inside", R"({"a":{"b":2}})", R"({"a":{"b":1}})", false},
-                      Case{"no object inside", R"({"a":1})", R"({"a":{"b":1}})", false},
-                      Case{"a longer list is another", R"({"a":[1,2]})", R"({"a":[1]})", false},
-                      Case{"the same list", R"({"a":[1,2]})", R"({"a":[1,2]})", true},
-                      Case{"an empty wish is always met", R"({"a":1})", R"({})", true}));
+    ::testing::Values(
+        CompanionsCase{"the same", R"({"a":1})", R"({"a":1})", true},
+        CompanionsCase{"more than wanted", R"({"a":1,"b":2})", R"({"a":1})", true},
+        CompanionsCase{"less than wanted", R"({"a":1})", R"({"a":1,"b":2})", false},
+        CompanionsCase{"other than wanted", R"({"a":2})", R"({"a":1})", false},
+        CompanionsCase{"more inside", R"({"a":{"b":1,"c":2}})", R"({"a":{"b":1}})", true},
+        CompanionsCase{"other inside", R"({"a":{"b":2}})", R"({"a":{"b":1}})", false},
+        CompanionsCase{"no object inside", R"({"a":1})", R"({"a":{"b":1}})", false},
+        CompanionsCase{"a longer list is another", R"({"a":[1,2]})", R"({"a":[1]})", false},
+        CompanionsCase{"the same list", R"({"a":[1,2]})", R"({"a":[1,2]})", true},
+        CompanionsCase{"an empty wish is always met", R"({"a":1})", R"({})", true}));
 
-json::value job() { return mpijob().role("Launcher", 1).role("Worker", 2).build(); }
+json::value companions_job() { return mpijob().role("Launcher", 1).role("Worker", 2).build(); }
 
 json::value& config(World& world) { return world.companions["configmaps"]["mnist-config"]; }
 
 TEST(Companions, AreMadeBeforePodsAndBelongToTheJob) {
-  World world(mpi(), job());
+  World world(mpi(), companions_job());
   std::vector<std::string> made;
   for (const client::Write& write : world.plan().writes) {
     ASSERT_EQ(write.verb, client::Verb::kCreate);
@@ -58,14 +59,14 @@ TEST(Companions, AreMadeBeforePodsAndBelongToTheJob) {
 }
 
 TEST(Companions, AreMadeOnce) {
-  World world(mpi(), job());
+  World world(mpi(), companions_job());
   world.settle();
   EXPECT_TRUE(world.plan().writes.empty());
   EXPECT_EQ(world.services.size(), 1u);
 }
 
 TEST(Companions, ComeBackWhenSomebodyDeletesThem) {
-  World world(mpi(), job());
+  World world(mpi(), companions_job());
   world.settle();
   world.companions["roles"].clear();
   world.services.clear();
@@ -75,7 +76,7 @@ TEST(Companions, ComeBackWhenSomebodyDeletesThem) {
 }
 
 TEST(Companions, AreMendedAndKeepWhatOthersAdded) {
-  World world(mpi(), job());
+  World world(mpi(), companions_job());
   world.settle();
   const json::value before = config(world);
   json::set(config(world), {"data", "hostfile"}, "nonsense");
@@ -93,7 +94,7 @@ TEST(Companions, AreMendedAndKeepWhatOthersAdded) {
 }
 
 TEST(Companions, ThatAreBeingDeletedAreLeftAlone) {
-  World world(mpi(), job());
+  World world(mpi(), companions_job());
   world.settle();
   json::set(config(world), {"metadata", "deletionTimestamp"}, "2026-11-15T12:00:00Z");
   json::set(config(world), {"data", "hostfile"}, "nonsense");
@@ -101,7 +102,7 @@ TEST(Companions, ThatAreBeingDeletedAreLeftAlone) {
 }
 
 TEST(Companions, FollowTheNumberOfReplicas) {
-  World world(mpi(), job());
+  World world(mpi(), companions_job());
   world.settle();
   json::set(world.root, {"spec", "mpiReplicaSpecs", "Worker", "replicas"}, 1);
   world.settle();
@@ -110,7 +111,7 @@ TEST(Companions, FollowTheNumberOfReplicas) {
 }
 
 TEST(Companions, StayThroughSuspensionAndTheEnd) {
-  World world(mpi(), job());
+  World world(mpi(), companions_job());
   world.settle();
   json::set(world.root, {"spec", "runPolicy", "suspend"}, true);
   world.settle();

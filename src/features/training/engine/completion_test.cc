@@ -12,7 +12,7 @@ using testing::tfjob;
 using testing::torchjob;
 using testing::World;
 
-struct EndCase {
+struct CompletionEndCase {
   const char* sentence;
   bool succeeds;
   const char* policy;
@@ -22,11 +22,11 @@ struct EndCase {
   std::int64_t succeeded;  // of the workers
 };
 
-class End : public ::testing::TestWithParam<EndCase> {};
+class CompletionEnd : public ::testing::TestWithParam<CompletionEndCase> {};
 
 // A chief that ends, one worker that runs and one that waits.
-TEST_P(End, IsWrittenDownAndCleanedUp) {
-  const EndCase& c = GetParam();
+TEST_P(CompletionEnd, IsWrittenDownAndCleanedUp) {
+  const CompletionEndCase& c = GetParam();
   World world(tensorflow(), tfjob()
                                 .role("Chief", 1, "Never")
                                 .role("Worker", 2, "Never")
@@ -54,19 +54,20 @@ TEST_P(End, IsWrittenDownAndCleanedUp) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, End,
-    ::testing::Values(EndCase{"a success under None keeps all", true, "None",
-                              "mnist-chief-0 mnist-worker-0 mnist-worker-1", 3, 0, 1},
-                      EndCase{"a success under Running keeps what has ended", true, "Running",
-                              "mnist-chief-0", 1, 0, 1},
-                      EndCase{"a success under All keeps nothing", true, "All", "", 0, 0, 1},
-                      EndCase{"a failure under None keeps all", false, "None",
-                              "mnist-chief-0 mnist-worker-0 mnist-worker-1", 3, 1, 0},
-                      EndCase{"a failure under Running keeps what has ended", false, "Running",
-                              "mnist-chief-0", 1, 0, 0},
-                      EndCase{"a failure under All keeps nothing", false, "All", "", 0, 0, 0}));
+    All, CompletionEnd,
+    ::testing::Values(
+        CompletionEndCase{"a success under None keeps all", true, "None",
+                          "mnist-chief-0 mnist-worker-0 mnist-worker-1", 3, 0, 1},
+        CompletionEndCase{"a success under Running keeps what has ended", true, "Running",
+                          "mnist-chief-0", 1, 0, 1},
+        CompletionEndCase{"a success under All keeps nothing", true, "All", "", 0, 0, 1},
+        CompletionEndCase{"a failure under None keeps all", false, "None",
+                          "mnist-chief-0 mnist-worker-0 mnist-worker-1", 3, 1, 0},
+        CompletionEndCase{"a failure under Running keeps what has ended", false, "Running",
+                          "mnist-chief-0", 1, 0, 0},
+        CompletionEndCase{"a failure under All keeps nothing", false, "All", "", 0, 0, 0}));
 
-TEST(End, CleansUpWhatBelongsToNoReplica) {
+TEST(CompletionEnd, CleansUpWhatBelongsToNoReplica) {
   World world(tensorflow(), tfjob().role("Worker", 2).run("cleanPodPolicy", "All").build());
   world.settle();
   json::set(world.root, {"spec", "tfReplicaSpecs", "Worker", "replicas"}, 1);
@@ -76,7 +77,7 @@ TEST(End, CleansUpWhatBelongsToNoReplica) {
   EXPECT_TRUE(world.services.empty());
 }
 
-TEST(End, DeletesServicesWhosePodsAreGoneAlready) {
+TEST(CompletionEnd, DeletesServicesWhosePodsAreGoneAlready) {
   World world(tensorflow(), tfjob().role("Worker", 1).run("cleanPodPolicy", "All").build());
   world.settle();
   world.set_phase("mnist-worker-0", "Succeeded");
@@ -86,7 +87,7 @@ TEST(End, DeletesServicesWhosePodsAreGoneAlready) {
   EXPECT_TRUE(world.services.empty());
 }
 
-TEST(End, IsNotBroughtBackByAChangedSpec) {
+TEST(CompletionEnd, IsNotBroughtBackByAChangedSpec) {
   World world(pytorch(), torchjob().role("Worker", 1, "Never").build());
   world.settle();
   world.set_phase("mnist-worker-0", "Failed", 1);

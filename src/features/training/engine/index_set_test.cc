@@ -7,14 +7,14 @@
 namespace skiff::training {
 namespace {
 
-struct Case {
+struct IndexSetCase {
   const char* sentence;
   const char* text;
   const char* expected;
   std::int64_t size;
 };
 
-class IndexSetText : public ::testing::TestWithParam<Case> {};
+class IndexSetText : public ::testing::TestWithParam<IndexSetCase> {};
 
 TEST_P(IndexSetText, IsReadAndWritten) {
   const IndexSet set = IndexSet::parse(GetParam().text);
@@ -24,17 +24,18 @@ TEST_P(IndexSetText, IsReadAndWritten) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, IndexSetText,
-    ::testing::Values(Case{"nothing is the empty set", "", "", 0},
-                      Case{"one index stands alone", "7", "7", 1},
-                      Case{"neighbours become a range", "0,1,2,3", "0-3", 4},
-                      Case{"gaps separate ranges", "0-3,7,9-10", "0-3,7,9-10", 7},
-                      Case{"order does not matter", "7,0-3", "0-3,7", 5},
-                      Case{"overlaps count once", "0-3,2-5", "0-5", 6},
-                      Case{"what is no number is left out", "x,3,4-y,", "3", 1},
-                      Case{"a range that runs backwards is empty", "5-2", "", 0},
-                      Case{"negative numbers are left out", "-1,2", "2", 1},
-                      Case{"an index beyond any job is left out", "3,99999999", "3", 1},
-                      Case{"a range beyond any job costs nothing", "0-99999999999", "", 0}));
+    ::testing::Values(IndexSetCase{"nothing is the empty set", "", "", 0},
+                      IndexSetCase{"one index stands alone", "7", "7", 1},
+                      IndexSetCase{"neighbours become a range", "0,1,2,3", "0-3", 4},
+                      IndexSetCase{"gaps separate ranges", "0-3,7,9-10", "0-3,7,9-10", 7},
+                      IndexSetCase{"order does not matter", "7,0-3", "0-3,7", 5},
+                      IndexSetCase{"overlaps count once", "0-3,2-5", "0-5", 6},
+                      IndexSetCase{"what is no number is left out", "x,3,4-y,", "3", 1},
+                      IndexSetCase{"a range that runs backwards is empty", "5-2", "", 0},
+                      IndexSetCase{"negative numbers are left out", "-1,2", "2", 1},
+                      IndexSetCase{"an index beyond any job is left out", "3,99999999", "3", 1},
+                      IndexSetCase{"a range beyond any job costs nothing", "0-99999999999", "",
+                                   0}));
 
 TEST(IndexSet, InsertsAndErasesOnce) {
   IndexSet set;

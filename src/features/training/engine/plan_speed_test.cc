@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const Time kNow = *parse_time("2026-11-15T12:00:00Z");
+const Time kPlanSpeedNow = *parse_time("2026-11-15T12:00:00Z");
 
 // As a cache holds it: read from the text that came over the watch, in one go.
 Object as_cached(const json::value& object) {
@@ -30,7 +30,7 @@ control::Observed settled_job(const JobKind& kind, std::int64_t replicas) {
     observed.owned[0].push_back(as_cached(testing::replica_pod("worker", i, "Running")));
     observed.owned[1].push_back(as_cached(testing::replica_service("worker", i)));
   }
-  const control::Plan first = plan_job(kind, observed, kNow);
+  const control::Plan first = plan_job(kind, observed, kPlanSpeedNow);
   EXPECT_TRUE(first.writes.empty());
   json::set(root, {"status"}, first.status.value());
   observed.root = testing::share(std::move(root));
@@ -45,7 +45,8 @@ double micros(const JobKind& kind, int jobs, std::int64_t replicas) {
   double best = 1e12;
   for (int run = 0; run < 7; ++run) {
     const Clock::time_point begin = Clock::now();
-    for (const control::Observed& job : all) EXPECT_TRUE(plan_job(kind, job, kNow).empty());
+    for (const control::Observed& job : all)
+      EXPECT_TRUE(plan_job(kind, job, kPlanSpeedNow).empty());
     best = std::min(best, std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
   }
   return best;

@@ -8,19 +8,20 @@
 namespace skiff::training {
 namespace {
 
-json::value render(const JobKind& kind, const json::value& root, std::string_view role,
-                   std::int64_t index, std::int64_t attempt = 0, std::int64_t succeeded = 0) {
+json::value pod_template_render(const JobKind& kind, const json::value& root, std::string_view role,
+                                std::int64_t index, std::int64_t attempt = 0,
+                                std::int64_t succeeded = 0) {
   const Job job = read_job(kind, root);
   return render_pod(pod_context(job, succeeded), *job.role(role), index, attempt);
 }
 
-const json::value& container(const json::value& pod, std::size_t i) {
+const json::value& pod_template_container(const json::value& pod, std::size_t i) {
   return json::get_array(pod, {"spec", "containers"}).at(i);
 }
 
 TEST(Pod, IsNamedLabelledAndOwned) {
   const json::value root = testing::tfjob().role("Worker", 1).build();
-  EXPECT_EQ(render(tensorflow(), root, "Worker", 0), testing::must_parse(R"({
+  EXPECT_EQ(pod_template_render(tensorflow(), root, "Worker", 0), testing::must_parse(R"({
     "apiVersion": "v1", "kind": "Pod",
     "metadata": {
       "name": "mnist-worker-0", "namespace": "team",
@@ -49,7 +50,7 @@ TEST(Pod, KeepsWhatTheTemplateSays) {
       "spec": {"restartPolicy": "Always", "nodeSelector": {"gpu": "yes"},
         "containers": [{"name": "tensorflow", "image": "i", "command": ["run"]}]}})"))
                                .build();
-  const json::value pod = render(tensorflow(), root, "Worker", 0);
+  const json::value pod = pod_template_render(tensorflow(), root, "Worker", 0);
   EXPECT_EQ(api::name(pod), "mnist-worker-0");
   EXPECT_EQ(json::find(pod, {"metadata", "generateName"}), nullptr);
   EXPECT_EQ(json::get_array(pod, {"metadata", "finalizers"}).size(), 1u);
@@ -58,18 +59,23 @@ TEST(Pod, KeepsWhatTheTemplateSays) {
   EXPECT_EQ(api::annotation(pod, "sidecar.istio.io/inject"), "false");
   EXPECT_EQ(json::get_string(pod, {"spec", "nodeSelector", "gpu"}), "yes");
   EXPECT_EQ(json::get_string(pod, {"spec", "restartPolicy"}), "Never");
-  EXPECT_EQ(container(pod, 0).at("command").at(0), "run");
+  EXPECT_EQ(pod_template_container(pod, 0).at("command").at(0), "run");
 }
 
 TEST(Pod, SaysWhichAttemptItIs) {
   const json::value root = testing::tfjob().role("Worker", 1).build();
-  EXPECT_EQ(api::annotation(render(tensorflow(), root, "Worker", 0), kAttemptAnnotation), "");
-  EXPECT_EQ(api::annotation(render(tensorflow(), root, "Worker", 0, 3), kAttemptAnnotation), "3");
+  EXPECT_EQ(
+      api::annotation(pod_template_render(tensorflow(), root, "Worker", 0), kAttemptAnnotation),
+      "");
+  EXPECT_EQ(
+      api::annotation(pod_template_render(tensorflow(), root, "Worker", 0, 3), kAttemptAnnotation),
+      "3");
 }
 
 TEST(Pod, EndsByItselfUnderExitCode) {
   const json::value root = testing::tfjob().role("Worker", 1, "ExitCode").build();
-  EXPECT_EQ(json::get_string(render(tensorflow(), root, "Worker", 0), {"spec", "restartPolicy"}),
+  EXPECT_EQ(json::get_string(pod_template_render(tensorflow(), root, "Worker", 0),
+                             {"spec", "restartPolicy"}),
             "Never");
 }
 
@@ -83,8 +89,8 @@ TEST(Pod, HasTheEnvironmentAfterTheUsers) {
                 .at("containers")
                 .at(0),
             {"env"}, testing::must_parse(R"([{"name":"RANK","value":"mine"}])"));
-  const json::value pod = render(pytorch(), root, "Worker", 0);
-  const json::array& env = json::get_array(container(pod, 0), {"env"});
+  const json::value pod = pod_template_render(pytorch(), root, "Worker", 0);
+  const json::array& env = json::get_array(pod_template_container(pod, 0), {"env"});
   EXPECT_EQ(json::get_string(env.at(0), {"value"}), "mine");
   std::string last;
   for (const json::value& var : env) {
@@ -103,13 +109,13 @@ TEST(Pod, HasTheEnvironmentOnlyWhereItBelongs) {
   };
   add_sidecar(tf, "tfReplicaSpecs");
   add_sidecar(torch, "pytorchReplicaSpecs");
-  const json::value tf_pod = render(tensorflow(), tf, "Worker", 0);
-  EXPECT_EQ(json::get_array(container(tf_pod, 0), {"env"}).size(), 1u);
-  EXPECT_EQ(json::find(container(tf_pod, 1), {"env"}), nullptr);
-  const json::value torch_pod = render(pytorch(), torch, "Worker", 0);
-  EXPECT_FALSE(json::get_array(container(torch_pod, 0), {"env"}).empty());
-  EXPECT_FALSE(json::get_array(container(torch_pod, 1), {"env"}).empty());
-  EXPECT_EQ(json::find(container(torch_pod, 1), {"ports"}), nullptr);
+  const json::value tf_pod = pod_template_render(tensorflow(), tf, "Worker", 0);
+  EXPECT_EQ(json::get_array(pod_template_container(tf_pod, 0), {"env"}).size(), 1u);
+  EXPECT_EQ(json::find(pod_template_container(tf_pod, 1), {"env"}), nullptr);
+  const json::value torch_pod = pod_template_render(pytorch(), torch, "Worker", 0);
+  EXPECT_FALSE(json::get_array(pod_template_container(torch_pod, 0), {"env"}).empty());
+  EXPECT_FALSE(json::get_array(pod_template_container(torch_pod, 1), {"env"}).empty());
+  EXPECT_EQ(json::find(pod_template_container(torch_pod, 1), {"ports"}), nullptr);
   const json::array& init = json::get_array(torch_pod, {"spec", "initContainers"});
   ASSERT_EQ(init.size(), 1u) << "no container of ours is added";
   EXPECT_EQ(json::find(init[0], {"env"}), nullptr);
@@ -122,9 +128,9 @@ TEST(Pod, GetsItsPortOnTheFirstContainerWhereNoneIsNamed) {
           .role_field("Worker", "template",
                       testing::must_parse(R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})"))
           .build();
-  const json::value pod = render(tensorflow(), root, "Worker", 0);
-  EXPECT_EQ(json::get_array(container(pod, 0), {"ports"}).size(), 1u);
-  EXPECT_EQ(json::find(container(pod, 1), {"ports"}), nullptr);
+  const json::value pod = pod_template_render(tensorflow(), root, "Worker", 0);
+  EXPECT_EQ(json::get_array(pod_template_container(pod, 0), {"ports"}).size(), 1u);
+  EXPECT_EQ(json::find(pod_template_container(pod, 1), {"ports"}), nullptr);
 }
 
 TEST(Pod, NamesTheQueueAndTheClassOfItsJob) {
@@ -133,11 +139,11 @@ TEST(Pod, NamesTheQueueAndTheClassOfItsJob) {
           .role("Worker", 1)
           .run("schedulingPolicy", {{"queue", "research"}, {"priorityClass", "high"}})
           .build();
-  const json::value pod = render(tensorflow(), root, "Worker", 0);
+  const json::value pod = pod_template_render(tensorflow(), root, "Worker", 0);
   EXPECT_EQ(api::annotation(pod, "scheduling.volcano.sh/queue-name"), "research");
   EXPECT_EQ(json::get_string(pod, {"spec", "priorityClassName"}), "high");
   const json::value plain =
-      render(tensorflow(), testing::tfjob().role("Worker", 1).build(), "Worker", 0);
+      pod_template_render(tensorflow(), testing::tfjob().role("Worker", 1).build(), "Worker", 0);
   EXPECT_EQ(json::find(plain, {"metadata", "annotations", kQueueAnnotation}), nullptr);
   EXPECT_EQ(json::find(plain, {"spec", "priorityClassName"}), nullptr);
 }
@@ -149,9 +155,9 @@ TEST(Pod, KeepsTheClassOfItsTemplate) {
                          .build();
   json::set(root, {"spec", "tfReplicaSpecs", "Worker", "template", "spec", "priorityClassName"},
             "low");
-  EXPECT_EQ(
-      json::get_string(render(tensorflow(), root, "Worker", 0), {"spec", "priorityClassName"}),
-      "low");
+  EXPECT_EQ(json::get_string(pod_template_render(tensorflow(), root, "Worker", 0),
+                             {"spec", "priorityClassName"}),
+            "low");
 }
 
 }  // namespace

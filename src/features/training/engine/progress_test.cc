@@ -8,7 +8,7 @@
 namespace skiff::training {
 namespace {
 
-const Time kNow = *parse_time("2026-11-15T12:00:00Z");
+const Time kProgressNow = *parse_time("2026-11-15T12:00:00Z");
 
 Object pod_telling(std::string_view role, std::int64_t index, std::string_view annotation,
                    std::string_view phase = "Running") {
@@ -41,7 +41,7 @@ TEST(Progress, OfTheReplicaThatSpeaksForTheJobIsInTheStatus) {
                             R"("metrics":{"loss":"0.3"},"lastUpdateTime":"2026-11-15T12:00:00Z",)"
                             R"("estimatedCompletionTime":"2026-11-15T12:15:00Z"}})"),
                 pod_telling("worker", 1, R"({"tensorflow":{"step":12}})")}),
-      kNow);
+      kProgressNow);
   EXPECT_EQ(progress(plan),
             R"({"step":10,"totalSteps":100,"percent":10,"metrics":{"loss":"0.3"},)"
             R"("lastUpdateTime":"2026-11-15T12:00:00Z",)"
@@ -54,7 +54,7 @@ TEST(Progress, TheMasterGoesBeforeAnyWorker) {
       plan_job(pytorch(),
                observed(root, {pod_telling("worker", 0, R"({"pytorch":{"step":7}})"),
                                pod_telling("master", 0, R"({"pytorch":{"step":5}})")}),
-               kNow);
+               kProgressNow);
   EXPECT_EQ(progress(plan), R"({"step":5,"replica":"master-0"})");
 }
 
@@ -65,7 +65,7 @@ TEST(Progress, AWorkerSpeaksWhereTheFirstIsSilent) {
       observed(root,
                {pod_telling("worker", 0, ""),
                 pod_telling("worker", 1, R"({"sidecar":{"step":1},"tensorflow":{"epoch":3}})")}),
-      kNow);
+      kProgressNow);
   EXPECT_EQ(progress(plan), R"({"epoch":3,"replica":"worker-1"})");
 }
 
@@ -86,8 +86,8 @@ TEST(Progress, WhatAnAnnotationSaysWronglyIsLeftOut) {
   };
   const json::value root = testing::tfjob().role("Worker", 1).build();
   for (const auto& c : cases) {
-    const auto plan =
-        plan_job(tensorflow(), observed(root, {pod_telling("worker", 0, c.annotation)}), kNow);
+    const auto plan = plan_job(
+        tensorflow(), observed(root, {pod_telling("worker", 0, c.annotation)}), kProgressNow);
     EXPECT_EQ(progress(plan), c.told) << c.annotation;
   }
 }
@@ -97,14 +97,14 @@ TEST(Progress, APlanAfterItsOwnStatusWritesNothing) {
   const std::vector<Object> pods = {pod_telling("worker", 0, R"({"tensorflow":{"step":10}})")};
   control::Observed seen = observed(root, pods);
   seen.owned[1] = {testing::share(testing::replica_service("worker", 0))};
-  const auto first = plan_job(tensorflow(), seen, kNow);
+  const auto first = plan_job(tensorflow(), seen, kProgressNow);
   ASSERT_TRUE(first.status);
   json::set(root, {"status"}, *first.status);
   seen.root = testing::share(root);
-  EXPECT_TRUE(plan_job(tensorflow(), seen, kNow + std::chrono::hours(1)).empty());
+  EXPECT_TRUE(plan_job(tensorflow(), seen, kProgressNow + std::chrono::hours(1)).empty());
   // Nor does the word of one that does not speak for the job.
   seen.owned[0][0] = pod_telling("worker", 0, R"({"tensorflow":{"step":10},"sidecar":{"step":2}})");
-  EXPECT_TRUE(plan_job(tensorflow(), seen, kNow).empty());
+  EXPECT_TRUE(plan_job(tensorflow(), seen, kProgressNow).empty());
 }
 
 TEST(Progress, StaysWhenNobodySpeaksAndComesLateToAJobThatHasEnded) {
@@ -112,17 +112,18 @@ TEST(Progress, StaysWhenNobodySpeaksAndComesLateToAJobThatHasEnded) {
   control::Observed seen =
       observed(root, {pod_telling("worker", 0, R"({"tensorflow":{"step":9}})")});
   seen.owned[1] = {testing::share(testing::replica_service("worker", 0))};
-  json::set(root, {"status"}, *plan_job(tensorflow(), seen, kNow).status);
+  json::set(root, {"status"}, *plan_job(tensorflow(), seen, kProgressNow).status);
   seen.root = testing::share(root);
   json::value done = testing::replica_pod("worker", 0, "Succeeded");
   testing::set_exit_code(done, "tensorflow", 0);
   seen.owned[0] = {testing::share(done)};
-  const auto ended = plan_job(tensorflow(), seen, kNow);
+  const auto ended = plan_job(tensorflow(), seen, kProgressNow);
   EXPECT_EQ(progress(ended), R"({"step":9,"replica":"worker-0"})");
   json::set(root, {"status"}, *ended.status);
   seen.root = testing::share(root);
   seen.owned[0] = {pod_telling("worker", 0, R"({"tensorflow":{"step":10}})", "Succeeded")};
-  EXPECT_EQ(progress(plan_job(tensorflow(), seen, kNow)), R"({"step":10,"replica":"worker-0"})");
+  EXPECT_EQ(progress(plan_job(tensorflow(), seen, kProgressNow)),
+            R"({"step":10,"replica":"worker-0"})");
 }
 
 TEST(Progress, TheFirstStepOfAJobIsThatOfItsFirstAttempt) {
@@ -134,7 +135,7 @@ TEST(Progress, TheFirstStepOfAJobIsThatOfItsFirstAttempt) {
     const auto plan = plan_job(
         tensorflow(),
         observed(root, {pod_telling("worker", 0, "{\"tensorflow\":{\"step\":1" + first + "}}")}),
-        kNow);
+        kProgressNow);
     if (!plan.status) return std::string("no status");
     return std::string(json::get_string(*plan.status, {"progress", "firstStepTime"}));
   };
@@ -152,7 +153,7 @@ TEST(Progress, OfAJobOfThousandsOnlyTheFirstOfEachRoleAreAsked) {
   for (std::int64_t i = 0; i <= late; ++i) {
     pods.push_back(pod_telling("worker", i, i == late ? R"({"tensorflow":{"step":1}})" : ""));
   }
-  EXPECT_EQ(progress(plan_job(tensorflow(), observed(root, pods), kNow)), "none");
+  EXPECT_EQ(progress(plan_job(tensorflow(), observed(root, pods), kProgressNow)), "none");
 }
 
 }  // namespace

@@ -7,14 +7,14 @@
 namespace skiff::training {
 namespace {
 
-struct Case {
+struct RestartPolicyCase {
   const char* sentence;
   RestartPolicy policy;
   std::int64_t code;
   AfterFailure expected;
 };
 
-class AfterAFailure : public ::testing::TestWithParam<Case> {};
+class AfterAFailure : public ::testing::TestWithParam<RestartPolicyCase> {};
 
 TEST_P(AfterAFailure, Decides) {
   EXPECT_EQ(after_failure(GetParam().policy, GetParam().code), GetParam().expected)
@@ -23,25 +23,26 @@ TEST_P(AfterAFailure, Decides) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, AfterAFailure,
-    ::testing::Values(Case{"Always replaces whatever the code", RestartPolicy::kAlways, 1,
-                           AfterFailure::kReplace},
-                      Case{"OnFailure replaces whatever the code", RestartPolicy::kOnFailure, 1,
-                           AfterFailure::kReplace},
-                      Case{"OnFailure replaces what a signal ended", RestartPolicy::kOnFailure, 137,
-                           AfterFailure::kReplace},
-                      Case{"Never leaves it", RestartPolicy::kNever, 1, AfterFailure::kFinal},
-                      Case{"Never leaves what a signal ended too", RestartPolicy::kNever, 137,
-                           AfterFailure::kFinal},
-                      Case{"ExitCode leaves a program that gave up", RestartPolicy::kExitCode, 1,
-                           AfterFailure::kFinal},
-                      Case{"ExitCode leaves the highest code of a program's own",
-                           RestartPolicy::kExitCode, 127, AfterFailure::kFinal},
-                      Case{"ExitCode replaces from 128 on", RestartPolicy::kExitCode, 128,
-                           AfterFailure::kReplace},
-                      Case{"ExitCode replaces what was killed", RestartPolicy::kExitCode, 137,
-                           AfterFailure::kReplace},
-                      Case{"ExitCode replaces what left no code", RestartPolicy::kExitCode,
-                           kNoExitCode, AfterFailure::kReplace}));
+    ::testing::Values(
+        RestartPolicyCase{"Always replaces whatever the code", RestartPolicy::kAlways, 1,
+                          AfterFailure::kReplace},
+        RestartPolicyCase{"OnFailure replaces whatever the code", RestartPolicy::kOnFailure, 1,
+                          AfterFailure::kReplace},
+        RestartPolicyCase{"OnFailure replaces what a signal ended", RestartPolicy::kOnFailure, 137,
+                          AfterFailure::kReplace},
+        RestartPolicyCase{"Never leaves it", RestartPolicy::kNever, 1, AfterFailure::kFinal},
+        RestartPolicyCase{"Never leaves what a signal ended too", RestartPolicy::kNever, 137,
+                          AfterFailure::kFinal},
+        RestartPolicyCase{"ExitCode leaves a program that gave up", RestartPolicy::kExitCode, 1,
+                          AfterFailure::kFinal},
+        RestartPolicyCase{"ExitCode leaves the highest code of a program's own",
+                          RestartPolicy::kExitCode, 127, AfterFailure::kFinal},
+        RestartPolicyCase{"ExitCode replaces from 128 on", RestartPolicy::kExitCode, 128,
+                          AfterFailure::kReplace},
+        RestartPolicyCase{"ExitCode replaces what was killed", RestartPolicy::kExitCode, 137,
+                          AfterFailure::kReplace},
+        RestartPolicyCase{"ExitCode replaces what left no code", RestartPolicy::kExitCode,
+                          kNoExitCode, AfterFailure::kReplace}));
 
 TEST(PodRestartPolicy, IsTheRolesOwn) {
   EXPECT_EQ(pod_restart_policy(RestartPolicy::kAlways, false), "Always");

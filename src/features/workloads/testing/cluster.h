@@ -86,6 +86,14 @@ inline json::value pod_template(std::string_view image = "web:1") {
              json::array{json::object{{"name", "main"}, {"image", json::string(image)}}}}}}};
 }
 
+// A change of the template to another image.
+inline json::value image(std::string_view name) {
+  return {{"spec", {{"template", pod_template(name)}}}};
+}
+inline std::string_view image_of(const json::value& pod) {
+  return json::get_string(json::get_array(pod, {"spec", "containers"})[0], {"image"});
+}
+
 class Cluster {
  public:
   explicit Cluster(const std::vector<control::Controller>& controllers) {

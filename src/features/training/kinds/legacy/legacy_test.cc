@@ -15,7 +15,7 @@ namespace {
 
 using testing::must_parse;
 
-const OldVersion& version(const JobKind& kind, std::string_view name) {
+const OldVersion& legacy_version(const JobKind& kind, std::string_view name) {
   for (const OldVersion& old : kind.old_versions) {
     if (old.version == name) return old;
   }
@@ -23,7 +23,7 @@ const OldVersion& version(const JobKind& kind, std::string_view name) {
   std::abort();
 }
 
-const OldVersion& first_tfjob() { return version(tensorflow(), "v1alpha1"); }
+const OldVersion& first_tfjob() { return legacy_version(tensorflow(), "v1alpha1"); }
 
 std::string pod(std::string_view container) {
   return fmt::format(R"({{"spec":{{"containers":[{{"name":"{}","image":"i"}}],)"
@@ -75,7 +75,7 @@ TEST(RoleList, ComesBackAsItWasWritten) {
 TEST(RoleList, OfNoTypeIsTheMaster) {
   json::value job =
       must_parse(R"({"spec":{"replicaSpecs":[{"template":)" + pod("pytorch") + "}]}}");
-  version(pytorch(), "v1alpha1").to_kept(job);
+  legacy_version(pytorch(), "v1alpha1").to_kept(job);
   EXPECT_EQ(json::get_int(job, {"spec", "pytorchReplicaSpecs", "Master", "replicas"}), 1);
 }
 
@@ -136,7 +136,7 @@ TEST(OldVersions, ChangeNothingOfAJobThatSaysLittle) {
 
 TEST(OldVersions, TellThatV1CleansUpNothing) {
   json::value job = testing::tfjob().role("Worker", 1).build();
-  version(tensorflow(), "v1beta1").from_kept(job);
+  legacy_version(tensorflow(), "v1beta1").from_kept(job);
   EXPECT_EQ(json::get_string(job, {"spec", "cleanPodPolicy"}), "None");
 }
 
@@ -148,7 +148,7 @@ TEST(OldVersions, TakeNoFieldsFromAnAnnotationThatV1WouldRefuse) {
     const json::object bad{{"runPolicy", "x"}, {"tfReplicaSpecs", json::object{{"Worker", 7}}}};
     keep_fields(job, kNewerFields,
                 std::string_view(name) == "v1beta1" ? bad : json::object{{"spec", bad}});
-    version(tensorflow(), name).to_kept(job);
+    legacy_version(tensorflow(), name).to_kept(job);
     EXPECT_TRUE(json::find(job, {"spec", "runPolicy"})->is_object()) << name;
     EXPECT_EQ(json::find(job, {"spec", "tfReplicaSpecs", "Worker", "replicas"}) != nullptr,
               std::string_view(name) == "v1alpha1");
@@ -232,7 +232,7 @@ json::value flat() {
 
 TEST(FlatPolicy, BecomesARunPolicy) {
   json::value job = flat();
-  version(tensorflow(), "v1beta1").to_kept(job);
+  legacy_version(tensorflow(), "v1beta1").to_kept(job);
   EXPECT_EQ(job.at_pointer("/spec/runPolicy"),
             must_parse(R"({"cleanPodPolicy":"All","ttlSecondsAfterFinished":60,
                            "activeDeadlineSeconds":9,"backoffLimit":2})"));
@@ -242,13 +242,13 @@ TEST(FlatPolicy, BecomesARunPolicy) {
 TEST(FlatPolicy, CleansUpWhatRunsWhereNobodySays) {
   json::value job = flat();
   job.at("spec").as_object().erase("cleanPodPolicy");
-  version(tensorflow(), "v1beta1").to_kept(job);
+  legacy_version(tensorflow(), "v1beta1").to_kept(job);
   EXPECT_EQ(json::get_string(job, {"spec", "runPolicy", "cleanPodPolicy"}), "Running");
 }
 
 TEST(FlatPolicy, ComesBackAsItWasWritten) {
   for (const char* name : {"v1alpha2", "v1beta1", "v1beta2"}) {
-    EXPECT_EQ(there_and_back(version(tensorflow(), name), flat()), flat()) << name;
+    EXPECT_EQ(there_and_back(legacy_version(tensorflow(), name), flat()), flat()) << name;
   }
 }
 
@@ -261,18 +261,18 @@ TEST(FlatPolicy, OfAJobOfTodayLosesNothing) {
                               .status(must_parse(R"({"replicaStatuses":{"Worker":{"active":1}}})"))
                               .build();
   for (const char* name : {"v1alpha2", "v1beta1", "v1beta2"}) {
-    EXPECT_EQ(back_and_there(version(tensorflow(), name), job), job) << name;
+    EXPECT_EQ(back_and_there(legacy_version(tensorflow(), name), job), job) << name;
   }
 }
 
 TEST(FlatPolicy, CallsStatusesAsTheVersionDoes) {
   json::value job = testing::tfjob().role("Worker", 1).build();
   json::set(job, {"status", "replicaStatuses"}, json::object{{"Worker", json::object{}}});
-  version(tensorflow(), "v1alpha2").from_kept(job);
+  legacy_version(tensorflow(), "v1alpha2").from_kept(job);
   EXPECT_TRUE(json::get_object(job, {"status"}).contains("tfReplicaStatuses"));
 }
 
-const OldVersion& first_torchjob() { return version(pytorch(), "v1alpha1"); }
+const OldVersion& first_torchjob() { return legacy_version(pytorch(), "v1alpha1"); }
 
 json::value torch_list() {
   return must_parse(
@@ -378,7 +378,7 @@ TEST(RoleListRules, AreThoseOfTheServedVersion) {
       // The first version of MPIJob is no list of roles.
       if (served.api.resource.version != "v1alpha1" || framework.job == &mpi()) continue;
       ++found;
-      EXPECT_EQ(served.api.validate, version(*framework.job, "v1alpha1").validate);
+      EXPECT_EQ(served.api.validate, legacy_version(*framework.job, "v1alpha1").validate);
     }
   }
   EXPECT_EQ(found, 2) << "TFJob and PyTorchJob";
@@ -394,13 +394,13 @@ json::value flat_torch() {
 TEST(FlatPolicy, OfPyTorchBecomesARunPolicyAndComesBack) {
   for (const char* name : {"v1alpha2", "v1beta1", "v1beta2"}) {
     json::value job = flat_torch();
-    version(pytorch(), name).to_kept(job);
+    legacy_version(pytorch(), name).to_kept(job);
     EXPECT_EQ(job.at_pointer("/spec/runPolicy"),
               must_parse(R"({"cleanPodPolicy":"All","ttlSecondsAfterFinished":60,
                              "activeDeadlineSeconds":9,"backoffLimit":2})"))
         << name;
     EXPECT_TRUE(validate_job(pytorch(), job, {}).empty()) << name;
-    version(pytorch(), name).from_kept(job);
+    legacy_version(pytorch(), name).from_kept(job);
     EXPECT_EQ(job, flat_torch()) << name;
   }
 }
@@ -408,7 +408,7 @@ TEST(FlatPolicy, OfPyTorchBecomesARunPolicyAndComesBack) {
 TEST(FlatPolicy, OfPyTorchCleansUpNothingWhereNobodySays) {
   json::value job = flat_torch();
   job.at("spec").as_object().erase("cleanPodPolicy");
-  version(pytorch(), "v1beta1").to_kept(job);
+  legacy_version(pytorch(), "v1beta1").to_kept(job);
   EXPECT_EQ(read_job(pytorch(), job).run.clean_pods, CleanPodPolicy::kNone);
   EXPECT_EQ(json::find(job, {"spec", "runPolicy", "cleanPodPolicy"}), nullptr);
 }
@@ -422,10 +422,10 @@ TEST(FlatPolicy, OfPyTorchLosesNothingOfAJobOfToday) {
                               .status(must_parse(R"({"replicaStatuses":{"Worker":{"active":1}}})"))
                               .build();
   for (const char* name : {"v1alpha2", "v1beta1", "v1beta2"}) {
-    EXPECT_EQ(back_and_there(version(pytorch(), name), job), job) << name;
+    EXPECT_EQ(back_and_there(legacy_version(pytorch(), name), job), job) << name;
   }
   json::value shown = job;
-  version(pytorch(), "v1alpha2").from_kept(shown);
+  legacy_version(pytorch(), "v1alpha2").from_kept(shown);
   EXPECT_TRUE(json::get_object(shown, {"status"}).contains("pytorchReplicaStatuses"));
 }
 

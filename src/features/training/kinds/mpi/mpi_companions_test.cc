@@ -13,11 +13,11 @@ using testing::mpijob;
 using testing::must_parse;
 using testing::share;
 
-json::value job(std::int64_t workers = 2) {
+json::value companions_mpijob(std::int64_t workers = 2) {
   return mpijob().role("Launcher", 1).role("Worker", workers).spec("slotsPerWorker", 4).build();
 }
 
-json::value as_v1(json::value root, std::string_view main = {}) {
+json::value companions_as_v1(json::value root, std::string_view main = {}) {
   json::object older{{"writtenAs", "v1"}};
   if (!main.empty()) older["mainContainer"] = json::string(main);
   json::make_object(root, {"metadata", "annotations"})[kOlderFields] = json::serialize(older);
@@ -40,23 +40,24 @@ std::string file(const json::value& root, std::string_view name,
 }
 
 TEST(HostFile, ListsTheWorkersForEachImplementation) {
-  EXPECT_EQ(file(job(), "hostfile"),
+  EXPECT_EQ(file(companions_mpijob(), "hostfile"),
             "mnist-worker-0.mnist.team.svc slots=4\nmnist-worker-1.mnist.team.svc slots=4\n");
   for (const char* name : {"Intel", "MPICH"}) {
-    json::value root = job();
+    json::value root = companions_mpijob();
     json::set(root, {"spec", "mpiImplementation"}, name);
     EXPECT_EQ(file(root, "hostfile"),
               "mnist-worker-0.mnist.team.svc:4\nmnist-worker-1.mnist.team.svc:4\n");
   }
-  EXPECT_EQ(file(as_v1(job()), "hostfile"), "mnist-worker-0 slots=4\nmnist-worker-1 slots=4\n");
+  EXPECT_EQ(file(companions_as_v1(companions_mpijob()), "hostfile"),
+            "mnist-worker-0 slots=4\nmnist-worker-1 slots=4\n");
 }
 
 TEST(HostFile, BeginsWithALauncherThatWorks) {
-  json::value root = job(1);
+  json::value root = companions_mpijob(1);
   json::set(root, {"spec", "runLauncherAsWorker"}, true);
   EXPECT_EQ(file(root, "hostfile"),
             "mnist-launcher.mnist.team.svc slots=4\nmnist-worker-0.mnist.team.svc slots=4\n");
-  json::value first = as_v1(job(1));
+  json::value first = companions_as_v1(companions_mpijob(1));
   json::set(first.at_pointer("/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0"),
             {"resources", "limits", "amd.com/gpu"}, 1);
   EXPECT_EQ(file(first, "hostfile"), "mnist-launcher slots=4\nmnist-worker-0 slots=4\n");
@@ -74,14 +75,15 @@ TEST(DiscoverHosts, ListsTheWorkersThatRun) {
                                  share(testing::replica_pod("worker", 2, "Pending")),
                                  share(testing::replica_pod("worker", 3, "Failed")),
                                  share(testing::replica_pod("launcher", 0, "Running"))};
-  EXPECT_EQ(file(job(4), "discover_hosts.sh"), "#!/bin/sh\n");
-  EXPECT_EQ(file(job(4), "discover_hosts.sh", pods),
+  EXPECT_EQ(file(companions_mpijob(4), "discover_hosts.sh"), "#!/bin/sh\n");
+  EXPECT_EQ(file(companions_mpijob(4), "discover_hosts.sh", pods),
             "#!/bin/sh\necho mnist-worker-1.mnist.team.svc\n");
-  EXPECT_EQ(file(as_v1(job(4)), "discover_hosts.sh", pods), "#!/bin/sh\necho mnist-worker-1:4\n");
+  EXPECT_EQ(file(companions_as_v1(companions_mpijob(4)), "discover_hosts.sh", pods),
+            "#!/bin/sh\necho mnist-worker-1:4\n");
 }
 
 TEST(DiscoverHosts, BeginsWithALauncherThatWorks) {
-  json::value root = job(1);
+  json::value root = companions_mpijob(1);
   json::set(root, {"spec", "runLauncherAsWorker"}, true);
   EXPECT_EQ(file(root, "discover_hosts.sh", {share(testing::replica_pod("worker", 0, "Running"))}),
             "#!/bin/sh\necho mnist-launcher.mnist.team.svc\necho mnist-worker-0.mnist.team.svc\n");
@@ -90,19 +92,21 @@ TEST(DiscoverHosts, BeginsWithALauncherThatWorks) {
 }
 
 TEST(Kubexec, NamesTheMainContainerOfV1) {
-  EXPECT_NE(file(as_v1(job(), "trainer"), "kubexec.sh").find("exec \"$pod\" -c trainer -- "),
+  EXPECT_NE(file(companions_as_v1(companions_mpijob(), "trainer"), "kubexec.sh")
+                .find("exec \"$pod\" -c trainer -- "),
             std::string::npos);
-  EXPECT_NE(file(job(), "kubexec.sh").find("exec \"$pod\" -- /bin/sh -c \"$*\""),
+  EXPECT_NE(file(companions_mpijob(), "kubexec.sh").find("exec \"$pod\" -- /bin/sh -c \"$*\""),
             std::string::npos);
 }
 
 TEST(Kubexec, TakesNoNameThatIsMoreThanAName) {
-  const std::string script = file(as_v1(job(), "x; rm -rf /"), "kubexec.sh");
+  const std::string script =
+      file(companions_as_v1(companions_mpijob(), "x; rm -rf /"), "kubexec.sh");
   EXPECT_EQ(script.find("rm -rf"), std::string::npos);
 }
 
 TEST(LauncherRole, AllowsProgramsInThisJobsWorkersOnly) {
-  EXPECT_EQ(companion(job(), "Role").at("rules"), must_parse(R"([
+  EXPECT_EQ(companion(companions_mpijob(), "Role").at("rules"), must_parse(R"([
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
     {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create", "get"],
      "resourceNames": ["mnist-worker-0", "mnist-worker-1"]}])"));
@@ -115,15 +119,15 @@ TEST(LauncherRole, WithoutWorkersAllowsNoPrograms) {
 }
 
 TEST(LauncherRole, NamesALauncherThatWorks) {
-  json::value root = job(1);
+  json::value root = companions_mpijob(1);
   json::set(root, {"spec", "runLauncherAsWorker"}, true);
   EXPECT_EQ(companion(root, "Role").at_pointer("/rules/1/resourceNames"),
             must_parse(R"(["mnist-worker-0", "mnist-launcher"])"));
 }
 
 TEST(LauncherAccount, IsTheJobsOwn) {
-  EXPECT_EQ(api::name(companion(job(), "ServiceAccount")), "mnist-launcher");
-  const json::value binding = companion(job(), "RoleBinding");
+  EXPECT_EQ(api::name(companion(companions_mpijob(), "ServiceAccount")), "mnist-launcher");
+  const json::value binding = companion(companions_mpijob(), "RoleBinding");
   EXPECT_EQ(binding.at("roleRef"), must_parse(R"({"apiGroup": "rbac.authorization.k8s.io",
     "kind": "Role", "name": "mnist-launcher"})"));
   EXPECT_EQ(binding.at("subjects"), must_parse(R"([{"kind": "ServiceAccount",
@@ -131,7 +135,7 @@ TEST(LauncherAccount, IsTheJobsOwn) {
 }
 
 TEST(LauncherAccount, IsTheOneThatTheTemplateNames) {
-  json::value root = job();
+  json::value root = companions_mpijob();
   json::set(root, {"spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "serviceAccountName"},
             "mine");
   EXPECT_TRUE(companion(root, "ServiceAccount").is_null()) << "it is somebody else's";
@@ -139,7 +143,7 @@ TEST(LauncherAccount, IsTheOneThatTheTemplateNames) {
 }
 
 TEST(JobService, GivesNamesBeforePodsAreReady) {
-  const json::value service = companion(job(), "Service");
+  const json::value service = companion(companions_mpijob(), "Service");
   EXPECT_EQ(api::name(service), "mnist");
   EXPECT_EQ(service.at("spec"), must_parse(R"({"clusterIP": "None",
     "publishNotReadyAddresses": true, "selector": {
@@ -149,7 +153,7 @@ TEST(JobService, GivesNamesBeforePodsAreReady) {
 
 TEST(Companions, CarryTheLabelsThatPeopleSelectBy) {
   for (const char* kind : {"Service", "ConfigMap", "ServiceAccount", "Role", "RoleBinding"}) {
-    const json::value object = companion(job(), kind);
+    const json::value object = companion(companions_mpijob(), kind);
     EXPECT_EQ(api::label(object, "app"), "mnist") << kind;
     EXPECT_EQ(api::ns(object), "team") << kind;
   }

@@ -12,7 +12,7 @@ namespace {
 using testing::environment;
 using testing::mpijob;
 
-json::value job(std::string_view implementation = {}, bool works = false) {
+json::value mpi_env_job(std::string_view implementation = {}, bool works = false) {
   testing::JobBuilder builder = mpijob().role("Launcher", 1).role("Worker", 2);
   builder.spec("slotsPerWorker", 4);
   if (!implementation.empty()) builder.spec("mpiImplementation", json::string(implementation));
@@ -42,17 +42,17 @@ std::vector<std::string> and_then(std::vector<std::string> list, std::vector<std
 const std::vector<std::string> kNoGpus{"NVIDIA_VISIBLE_DEVICES=", "NVIDIA_DRIVER_CAPABILITIES="};
 
 TEST(MpiEnvironment, OfOpenMpi) {
-  EXPECT_EQ(environment(mpi(), job(), "Launcher", 0),
+  EXPECT_EQ(environment(mpi(), mpi_env_job(), "Launcher", 0),
             and_then(and_then(kOpenMpi, {"OMPI_MCA_orte_set_default_slots=4"}), kNoGpus));
 }
 
 TEST(MpiEnvironment, OfALauncherThatWorksLeavesItsAcceleratorsAlone) {
-  EXPECT_EQ(environment(mpi(), job("OpenMPI", true), "Launcher", 0),
+  EXPECT_EQ(environment(mpi(), mpi_env_job("OpenMPI", true), "Launcher", 0),
             and_then(kOpenMpi, {"OMPI_MCA_orte_set_default_slots=4"}));
 }
 
 TEST(MpiEnvironment, OfIntel) {
-  EXPECT_EQ(environment(mpi(), job("Intel"), "Launcher", 0),
+  EXPECT_EQ(environment(mpi(), mpi_env_job("Intel"), "Launcher", 0),
             and_then({"K_MPI_JOB_ROLE=launcher", "I_MPI_HYDRA_BOOTSTRAP=rsh",
                       "I_MPI_HYDRA_BOOTSTRAP_EXEC=/etc/mpi/kubexec.sh",
                       "I_MPI_HYDRA_HOST_FILE=/etc/mpi/hostfile", "I_MPI_PERHOST=4"},
@@ -60,19 +60,19 @@ TEST(MpiEnvironment, OfIntel) {
 }
 
 TEST(MpiEnvironment, OfMpich) {
-  EXPECT_EQ(environment(mpi(), job("MPICH"), "Launcher", 0),
+  EXPECT_EQ(environment(mpi(), mpi_env_job("MPICH"), "Launcher", 0),
             and_then({"K_MPI_JOB_ROLE=launcher", "HYDRA_HOST_FILE=/etc/mpi/hostfile",
                       "HYDRA_LAUNCHER=rsh", "HYDRA_LAUNCHER_EXEC=/etc/mpi/kubexec.sh"},
                      kNoGpus));
 }
 
 TEST(MpiEnvironment, OfAWorkerSaysWhatItIs) {
-  EXPECT_EQ(environment(mpi(), job(), "Worker", 1),
+  EXPECT_EQ(environment(mpi(), mpi_env_job(), "Worker", 1),
             (std::vector<std::string>{"K_MPI_JOB_ROLE=worker"}));
 }
 
 TEST(MpiEnvironment, OfV1IsForBothImplementationsItKnew) {
-  json::value root = job();
+  json::value root = mpi_env_job();
   json::make_object(root, {"metadata", "annotations"})[kOlderFields] = R"({"writtenAs":"v1"})";
   EXPECT_EQ(environment(mpi(), root, "Launcher", 0),
             and_then(and_then(kOpenMpi, {"I_MPI_HYDRA_BOOTSTRAP=rsh",
@@ -98,7 +98,7 @@ std::vector<std::string> given(const json::value& root, std::string_view name) {
 }
 
 TEST(MpiEnvironment, OfV1LeavesIntelsRemoteShellToWhoHasSetIt) {
-  json::value root = job();
+  json::value root = mpi_env_job();
   json::set(root.at_pointer("/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0"), {"env"},
             testing::must_parse(R"([{"name":"I_MPI_HYDRA_BOOTSTRAP","value":"ssh"},
                                     {"name":"OMPI_MCA_plm_rsh_agent","value":"mine"}])"));

@@ -15,31 +15,31 @@ using testing::must_parse;
 using testing::verdict;
 using testing::World;
 
-json::value job(std::int64_t workers = 2) {
+json::value mpi_job(std::int64_t workers = 2) {
   return mpijob().role("Launcher", 1).role("Worker", workers).build();
 }
 
-json::value as_v1(json::value root) {
+json::value job_as_v1(json::value root) {
   json::make_object(root, {"metadata", "annotations"})[kOlderFields] = R"({"writtenAs":"v1"})";
   return root;
 }
 
 TEST(MpiVerdict, IsTheLaunchers) {
-  EXPECT_EQ(verdict(mpi(), job(), {{"Launcher", 1, 0}, {"Worker", 2, 0}}),
+  EXPECT_EQ(verdict(mpi(), mpi_job(), {{"Launcher", 1, 0}, {"Worker", 2, 0}}),
             (Verdict{.running = true}));
-  EXPECT_EQ(verdict(mpi(), job(), {{"Launcher", 1, 0}, {"Worker", 1, 0}}), Verdict{})
+  EXPECT_EQ(verdict(mpi(), mpi_job(), {{"Launcher", 1, 0}, {"Worker", 1, 0}}), Verdict{})
       << "a worker is missing";
-  EXPECT_EQ(verdict(mpi(), job(), {{"Launcher", 0, 0}, {"Worker", 2, 0}}), Verdict{});
-  EXPECT_EQ(verdict(mpi(), job(), {{"Launcher", 0, 1}, {"Worker", 2, 0}}),
+  EXPECT_EQ(verdict(mpi(), mpi_job(), {{"Launcher", 0, 0}, {"Worker", 2, 0}}), Verdict{});
+  EXPECT_EQ(verdict(mpi(), mpi_job(), {{"Launcher", 0, 1}, {"Worker", 2, 0}}),
             (Verdict{.succeeded = true}));
-  EXPECT_EQ(verdict(mpi(), job(), {{"Launcher", 0, 0}, {"Worker", 0, 2}}), Verdict{});
-  EXPECT_EQ(verdict(mpi(), job(), {{"Launcher", 1, 0}, {"Worker", 1, 1}}),
+  EXPECT_EQ(verdict(mpi(), mpi_job(), {{"Launcher", 0, 0}, {"Worker", 0, 2}}), Verdict{});
+  EXPECT_EQ(verdict(mpi(), mpi_job(), {{"Launcher", 1, 0}, {"Worker", 1, 1}}),
             (Verdict{.running = true}))
       << "a worker that is done is not missing";
 }
 
 TEST(MpiVerdict, OfV1LooksAtTheLauncherOnly) {
-  EXPECT_EQ(verdict(mpi(), as_v1(job()), {{"Launcher", 1, 0}, {"Worker", 0, 0}}),
+  EXPECT_EQ(verdict(mpi(), job_as_v1(mpi_job()), {{"Launcher", 1, 0}, {"Worker", 0, 0}}),
             (Verdict{.running = true}));
 }
 
@@ -49,13 +49,13 @@ TEST(MpiVerdict, NeedsNoWorkers) {
 }
 
 TEST(MpiJob, HasALauncherWithoutANumber) {
-  World world(mpi(), job());
+  World world(mpi(), mpi_job());
   world.settle();
   EXPECT_EQ(world.pod_names(), "mnist-launcher mnist-worker-0 mnist-worker-1");
 }
 
 TEST(MpiJob, NeverHasTwoLaunchers) {
-  json::value root = job();
+  json::value root = mpi_job();
   json::set(root, {"spec", "mpiReplicaSpecs", "Launcher", "replicas"}, 3);
   World world(mpi(), root);
   world.settle();
@@ -63,7 +63,7 @@ TEST(MpiJob, NeverHasTwoLaunchers) {
 }
 
 TEST(MpiJob, StopsItsWorkersAtTheEnd) {
-  World world(mpi(), job());
+  World world(mpi(), mpi_job());
   world.settle();
   world.all_phases("Running");
   world.settle();
@@ -76,7 +76,7 @@ TEST(MpiJob, StopsItsWorkersAtTheEnd) {
 
 TEST(MpiJob, KeepsItsLauncherWhateverIsCleanedUp) {
   for (const char* policy : {"All", "Running"}) {
-    json::value root = job();
+    json::value root = mpi_job();
     json::set(root, {"spec", "runPolicy", "cleanPodPolicy"}, policy);
     World world(mpi(), root);
     world.settle();
@@ -85,7 +85,7 @@ TEST(MpiJob, KeepsItsLauncherWhateverIsCleanedUp) {
     world.settle();
     EXPECT_EQ(world.pod_names(), "mnist-launcher") << policy;
   }
-  json::value root = job();
+  json::value root = mpi_job();
   json::set(root, {"spec", "runPolicy", "cleanPodPolicy"}, "None");
   World world(mpi(), root);
   world.settle();
@@ -96,7 +96,7 @@ TEST(MpiJob, KeepsItsLauncherWhateverIsCleanedUp) {
 }
 
 TEST(MpiJob, StopsALauncherThatRunsOnWhenTheJobHasFailed) {
-  json::value root = job();
+  json::value root = mpi_job();
   json::set(root, {"spec", "runPolicy", "activeDeadlineSeconds"}, 5);
   World world(mpi(), root);
   world.settle();
@@ -112,7 +112,7 @@ TEST(MpiJob, StopsALauncherThatRunsOnWhenTheJobHasFailed) {
 }
 
 TEST(MpiJob, TakesAwayALauncherThatNeverHadAPlaceWhenTheJobHasFailed) {
-  json::value root = job();
+  json::value root = mpi_job();
   json::set(root, {"spec", "runPolicy", "activeDeadlineSeconds"}, 5);
   World world(mpi(), root);
   world.settle();
@@ -123,7 +123,7 @@ TEST(MpiJob, TakesAwayALauncherThatNeverHadAPlaceWhenTheJobHasFailed) {
 }
 
 TEST(MpiJob, ReplacesALauncherThatFailed) {
-  World world(mpi(), job());
+  World world(mpi(), mpi_job());
   world.settle();
   world.all_phases("Running");
   world.set_phase("mnist-launcher", "Failed", 1);
@@ -134,7 +134,7 @@ TEST(MpiJob, ReplacesALauncherThatFailed) {
 }
 
 TEST(MpiJob, FailsAfterSixRestarts) {
-  World world(mpi(), job());
+  World world(mpi(), mpi_job());
   world.settle();
   for (int i = 0; i < 7; ++i) {
     ASSERT_FALSE(testing::condition_list(world.root).ends_with("Failed")) << i;
@@ -146,7 +146,7 @@ TEST(MpiJob, FailsAfterSixRestarts) {
 }
 
 TEST(MpiJob, OfV1FailsWithItsLauncher) {
-  World world(mpi(), as_v1(job()));
+  World world(mpi(), job_as_v1(mpi_job()));
   world.settle();
   world.set_phase("mnist-launcher", "Failed", 1);
   world.settle();
@@ -155,14 +155,14 @@ TEST(MpiJob, OfV1FailsWithItsLauncher) {
 }
 
 TEST(MpiJob, DoesNotFailWithAWorkerButInV1) {
-  World world(mpi(), job());
+  World world(mpi(), mpi_job());
   world.settle();
   world.all_phases("Running");
   world.set_phase("mnist-worker-1", "Failed", 1);
   world.settle();
   EXPECT_EQ(world.conditions(), "Created Running");
   EXPECT_EQ(world.count("Worker", "failed"), 1);
-  World first(mpi(), as_v1(job()));
+  World first(mpi(), job_as_v1(mpi_job()));
   first.settle();
   first.all_phases("Running");
   first.set_phase("mnist-worker-1", "Failed", 1);
@@ -171,7 +171,7 @@ TEST(MpiJob, DoesNotFailWithAWorkerButInV1) {
 }
 
 TEST(MpiJob, ReplacesItsLauncherThoughAWorkerHasFailed) {
-  World world(mpi(), job());
+  World world(mpi(), mpi_job());
   world.settle();
   world.all_phases("Running");
   world.set_phase("mnist-worker-1", "Failed", 1);
@@ -182,7 +182,7 @@ TEST(MpiJob, ReplacesItsLauncherThoughAWorkerHasFailed) {
 }
 
 TEST(MpiJob, JudgesALauncherByTheCodeOfItsFirstContainer) {
-  json::value root = as_v1(job());
+  json::value root = job_as_v1(mpi_job());
   json::set(root, {"spec", "mpiReplicaSpecs", "Launcher", "restartPolicy"}, "ExitCode");
   root.at_pointer("/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/name") = "tensorflow";
   for (const int code : {1, 137}) {
@@ -203,7 +203,7 @@ void set_ready(World& world, const std::string& pod) {
 }
 
 json::value waiting_job() {
-  json::value root = job();
+  json::value root = mpi_job();
   json::set(root, {"spec", "launcherCreationPolicy"}, "WaitForWorkersReady");
   return root;
 }
@@ -233,7 +233,7 @@ TEST(WaitForWorkersReady, DoesNotWaitForWhatHasEnded) {
 }
 
 TEST(AtStartup, MakesAllPodsAtOnce) {
-  World world(mpi(), job());
+  World world(mpi(), mpi_job());
   world.settle();
   EXPECT_EQ(world.pods.size(), 3u);
   EXPECT_EQ(api::annotation(world.pods["mnist-worker-0"], kGangMinAnnotation), "3");
@@ -245,7 +245,7 @@ void evict(World& world, const std::string& pod) {
 }
 
 TEST(MpiJob, FailsWhenAWorkerIsEvictedWhateverItsVersion) {
-  for (const json::value& root : {job(), as_v1(job())}) {
+  for (const json::value& root : {mpi_job(), job_as_v1(mpi_job())}) {
     World world(mpi(), root);
     world.settle();
     world.all_phases("Running");
@@ -274,7 +274,7 @@ TEST(MpiJob, ReplacesAnEvictedWorkerWhereItsPolicySaysSo) {
 }
 
 TEST(MpiJob, WhoseLauncherIsEvictedHasAReplacement) {
-  World world(mpi(), job());
+  World world(mpi(), mpi_job());
   world.settle();
   world.all_phases("Running");
   world.settle();
@@ -286,14 +286,14 @@ TEST(MpiJob, WhoseLauncherIsEvictedHasAReplacement) {
 
 TEST(MpiJob, IsRunHereUnderBothNamesOfItsOperators) {
   for (const char* manager : {"kubeflow.org/mpi-operator", "kubeflow.org/training-operator"}) {
-    json::value root = job();
+    json::value root = mpi_job();
     json::set(root, {"spec", "runPolicy", "managedBy"}, manager);
     EXPECT_TRUE(validate_job(mpi(), root, {}).empty()) << manager;
     World world(mpi(), root);
     world.settle();
     EXPECT_EQ(world.pods.size(), 3u) << manager;
   }
-  json::value root = job();
+  json::value root = mpi_job();
   json::set(root, {"spec", "runPolicy", "managedBy"}, "kueue.x-k8s.io/multikueue");
   EXPECT_TRUE(validate_job(mpi(), root, {}).empty());
   World world(mpi(), root);
@@ -301,13 +301,13 @@ TEST(MpiJob, IsRunHereUnderBothNamesOfItsOperators) {
   EXPECT_TRUE(world.pods.empty());
 }
 
-struct Rule {
+struct MpiRule {
   const char* sentence;
   json::value job;
   std::vector<std::string> expected;  // field: message
 };
 
-class MpiRules : public ::testing::TestWithParam<Rule> {};
+class MpiRules : public ::testing::TestWithParam<MpiRule> {};
 
 TEST_P(MpiRules, Say) {
   std::vector<std::string> said;
@@ -317,7 +317,8 @@ TEST_P(MpiRules, Say) {
   EXPECT_EQ(said, GetParam().expected) << GetParam().sentence;
 }
 
-json::value with(json::value root, std::initializer_list<std::string_view> path, json::value leaf) {
+json::value mpi_with(json::value root, std::initializer_list<std::string_view> path,
+                     json::value leaf) {
   json::set(root, path, std::move(leaf));
   return root;
 }
@@ -325,43 +326,46 @@ json::value with(json::value root, std::initializer_list<std::string_view> path,
 INSTANTIATE_TEST_SUITE_P(
     All, MpiRules,
     ::testing::Values(
-        Rule{"a whole job", job(), {}},
-        Rule{"no workers at all", mpijob().role("Launcher", 1).build(), {}},
-        Rule{"no launcher",
-             mpijob().role("Worker", 1).build(),
-             {"spec.mpiReplicaSpecs[Launcher]: Required value: must have Launcher replica spec"}},
-        Rule{"two launchers",
-             mpijob().role("Launcher", 2).role("Worker", 1).build(),
-             {"spec.mpiReplicaSpecs[Launcher].replicas: Invalid value: 2: must be 1"}},
-        Rule{"no worker in the role",
-             mpijob().role("Launcher", 1).role("Worker", 0).build(),
-             {"spec.mpiReplicaSpecs[Worker].replicas: Invalid value: 0: must be greater than or "
-              "equal to 1"}},
-        Rule{"no worker in the role, as v1 may",
-             as_v1(mpijob().role("Launcher", 1).role("Worker", 0).build()),
-             {}},
-        Rule{"a policy that v2beta1 does not know",
-             mpijob().role("Launcher", 1, "Always").role("Worker", 1, "ExitCode").build(),
-             {"spec.mpiReplicaSpecs[Launcher].restartPolicy: Unsupported value: \"Always\": "
-              "supported values: \"Never\", \"OnFailure\"",
-              "spec.mpiReplicaSpecs[Worker].restartPolicy: Unsupported value: \"ExitCode\": "
-              "supported values: \"Never\", \"OnFailure\""}},
-        Rule{"the same in v1",
-             as_v1(mpijob().role("Launcher", 1, "Always").role("Worker", 1, "ExitCode").build()),
-             {}},
-        Rule{"a container of any name",
-             with(job(), {"spec", "mpiReplicaSpecs", "Worker", "template"},
-                  must_parse(R"({"spec":{"containers":[{"name":"x","image":"i"}]}})")),
-             {}},
-        Rule{"no container",
-             with(job(), {"spec", "mpiReplicaSpecs", "Worker", "template"}, json::object{}),
-             {"spec.mpiReplicaSpecs[Worker].template.spec.containers: Required value: must hold "
-              "at least one container"}},
-        Rule{"somebody else's manager",
-             with(job(), {"spec", "runPolicy", "managedBy"}, "me"),
-             {"spec.runPolicy.managedBy: Unsupported value: \"me\": supported values: "
-              "\"kubeflow.org/mpi-operator\", \"kubeflow.org/training-operator\", "
-              "\"kueue.x-k8s.io/multikueue\""}}));
+        MpiRule{"a whole job", mpi_job(), {}},
+        MpiRule{"no workers at all", mpijob().role("Launcher", 1).build(), {}},
+        MpiRule{
+            "no launcher",
+            mpijob().role("Worker", 1).build(),
+            {"spec.mpiReplicaSpecs[Launcher]: Required value: must have Launcher replica spec"}},
+        MpiRule{"two launchers",
+                mpijob().role("Launcher", 2).role("Worker", 1).build(),
+                {"spec.mpiReplicaSpecs[Launcher].replicas: Invalid value: 2: must be 1"}},
+        MpiRule{"no worker in the role",
+                mpijob().role("Launcher", 1).role("Worker", 0).build(),
+                {"spec.mpiReplicaSpecs[Worker].replicas: Invalid value: 0: must be greater than or "
+                 "equal to 1"}},
+        MpiRule{"no worker in the role, as v1 may",
+                job_as_v1(mpijob().role("Launcher", 1).role("Worker", 0).build()),
+                {}},
+        MpiRule{"a policy that v2beta1 does not know",
+                mpijob().role("Launcher", 1, "Always").role("Worker", 1, "ExitCode").build(),
+                {"spec.mpiReplicaSpecs[Launcher].restartPolicy: Unsupported value: \"Always\": "
+                 "supported values: \"Never\", \"OnFailure\"",
+                 "spec.mpiReplicaSpecs[Worker].restartPolicy: Unsupported value: \"ExitCode\": "
+                 "supported values: \"Never\", \"OnFailure\""}},
+        MpiRule{
+            "the same in v1",
+            job_as_v1(mpijob().role("Launcher", 1, "Always").role("Worker", 1, "ExitCode").build()),
+            {}},
+        MpiRule{"a container of any name",
+                mpi_with(mpi_job(), {"spec", "mpiReplicaSpecs", "Worker", "template"},
+                         must_parse(R"({"spec":{"containers":[{"name":"x","image":"i"}]}})")),
+                {}},
+        MpiRule{
+            "no container",
+            mpi_with(mpi_job(), {"spec", "mpiReplicaSpecs", "Worker", "template"}, json::object{}),
+            {"spec.mpiReplicaSpecs[Worker].template.spec.containers: Required value: must hold "
+             "at least one container"}},
+        MpiRule{"somebody else's manager",
+                mpi_with(mpi_job(), {"spec", "runPolicy", "managedBy"}, "me"),
+                {"spec.runPolicy.managedBy: Unsupported value: \"me\": supported values: "
+                 "\"kubeflow.org/mpi-operator\", \"kubeflow.org/training-operator\", "
+                 "\"kueue.x-k8s.io/multikueue\""}}));
 
 }  // namespace
 }  // namespace skiff::training

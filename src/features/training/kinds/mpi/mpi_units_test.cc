@@ -19,12 +19,12 @@ namespace {
 using testing::mpijob;
 using testing::must_parse;
 
-json::value kept(json::value object) {
+json::value mpi_units_kept(json::value object) {
   from_units(object);
   return object;
 }
 
-json::value shown(json::value object) {
+json::value mpi_units_shown(json::value object) {
   to_units(object);
   return object;
 }
@@ -32,7 +32,7 @@ json::value shown(json::value object) {
 constexpr std::string_view kContainer =
     R"({"name":"a","image":"i","command":["mpirun"],"args":["train"]})";
 
-json::value job(std::string_view words, std::string_view container = kContainer) {
+json::value mpi_units_job(std::string_view words, std::string_view container = kContainer) {
   return must_parse(fmt::format(
       R"({{"metadata":{{"name":"a","namespace":"team"}},"spec":{{{},"template":{{
         "metadata":{{"labels":{{"mine":"yes"}}}},"spec":{{"containers":[{}]}}}}}}}})",
@@ -43,18 +43,19 @@ const json::value& role(const json::value& object, std::string_view name) {
   return json::get_object(object, {"spec", "mpiReplicaSpecs"}).at(name);
 }
 
-const json::value& container(const json::value& object, std::string_view name) {
+const json::value& mpi_units_container(const json::value& object, std::string_view name) {
   return json::get_array(role(object, name), {"template", "spec", "containers"}).at(0);
 }
 
 std::string limit(const json::value& object, std::string_view name, std::string_view resource) {
-  const json::value* found = json::find(container(object, name), {"resources", "limits", resource});
+  const json::value* found =
+      json::find(mpi_units_container(object, name), {"resources", "limits", resource});
   return found == nullptr ? "none" : json::serialize(*found);
 }
 
-std::vector<std::string> complaints(const json::value& written) {
+std::vector<std::string> mpi_units_complaints(const json::value& written) {
   std::vector<std::string> out;
-  for (const Cause& cause : validate_job(mpi(), kept(written), {})) {
+  for (const Cause& cause : validate_job(mpi(), mpi_units_kept(written), {})) {
     out.push_back(cause.field + ": " + cause.message);
   }
   return out;
@@ -81,7 +82,7 @@ TEST(Units, BecomeWorkers) {
                 "none"},
            Case{R"("replicas":3)", 3, 1, "none", "none"},
        }) {
-    const json::value stored = kept(job(c.words));
+    const json::value stored = mpi_units_kept(mpi_units_job(c.words));
     EXPECT_EQ(json::get_int(role(stored, "Worker"), {"replicas"}), c.workers) << c.words;
     EXPECT_EQ(json::get_int(stored, {"spec", "slotsPerWorker"}), c.slots) << c.words;
     EXPECT_EQ(limit(stored, "Worker", "nvidia.com/gpu"), c.gpus) << c.words;
@@ -91,26 +92,28 @@ TEST(Units, BecomeWorkers) {
 }
 
 TEST(Units, OfReplicasAreThoseOfTheTemplate) {
-  const json::value stored = kept(job(R"("replicas":4)", R"({"name":"a","image":"i","resources":
+  const json::value stored =
+      mpi_units_kept(mpi_units_job(R"("replicas":4)", R"({"name":"a","image":"i","resources":
       {"limits":{"nvidia.com/gpu":4,"memory":"1Gi"},"requests":{"nvidia.com/gpu":"4"}}})"));
   EXPECT_EQ(json::get_int(role(stored, "Worker"), {"replicas"}), 4);
   EXPECT_EQ(json::get_int(stored, {"spec", "slotsPerWorker"}), 4);
   EXPECT_EQ(limit(stored, "Worker", "nvidia.com/gpu"), "4");
   EXPECT_EQ(limit(stored, "Worker", "memory"), "\"1Gi\"");
-  const json::value half = kept(job(R"("replicas":1,"processingResourceType":"cpu")",
-                                    R"({"name":"a","image":"i","resources":{"limits":
+  const json::value half =
+      mpi_units_kept(mpi_units_job(R"("replicas":1,"processingResourceType":"cpu")",
+                                   R"({"name":"a","image":"i","resources":{"limits":
                                         {"cpu":"500m"}}})"));
   EXPECT_EQ(json::get_int(half, {"spec", "slotsPerWorker"}), 1) << "a part of one is no slot";
   EXPECT_EQ(limit(half, "Worker", "cpu"), "\"500m\"");
 }
 
 TEST(Units, GoToWorkersAndTheProgramToTheLauncher) {
-  const json::value stored = kept(job(R"("gpus":4)", R"({"name":"a","image":"i",
+  const json::value stored = mpi_units_kept(mpi_units_job(R"("gpus":4)", R"({"name":"a","image":"i",
       "command":["mpirun"],"args":["train"],"resources":{"limits":{"memory":"1Gi"},
       "requests":{"nvidia.com/gpu":1,"memory":"1Gi"}}})"));
-  const json::value& launcher = container(stored, "Launcher");
+  const json::value& launcher = mpi_units_container(stored, "Launcher");
   EXPECT_EQ(launcher, must_parse(kContainer)) << "it asks for nothing";
-  const json::value& worker = container(stored, "Worker");
+  const json::value& worker = mpi_units_container(stored, "Worker");
   EXPECT_EQ(worker, must_parse(R"({"name":"a","image":"i","resources":{
       "limits":{"memory":"1Gi","nvidia.com/gpu":4},"requests":{"memory":"1Gi"}}})"))
       << "it waits, and what it asks for follows from its limit";
@@ -122,14 +125,14 @@ TEST(Units, GoToWorkersAndTheProgramToTheLauncher) {
 }
 
 TEST(Units, KeepTheDefaultsOfTheirTime) {
-  json::value written = job(R"("replicas":1)");
-  Job read = read_job(mpi(), kept(written));
+  json::value written = mpi_units_job(R"("replicas":1)");
+  Job read = read_job(mpi(), mpi_units_kept(written));
   EXPECT_EQ(read.run.backoff_limit, 6);
   EXPECT_EQ(read.run.clean_pods, CleanPodPolicy::kRunning);
   json::set(written, {"spec", "backoffLimit"}, 2);
   json::set(written, {"spec", "activeDeadlineSeconds"}, 60);
   json::set(written, {"spec", "template", "spec", "restartPolicy"}, "Never");
-  const json::value stored = kept(written);
+  const json::value stored = mpi_units_kept(written);
   read = read_job(mpi(), stored);
   EXPECT_EQ(read.run.backoff_limit, 2);
   EXPECT_EQ(read.run.active_deadline, std::chrono::seconds(60));
@@ -139,10 +142,10 @@ TEST(Units, KeepTheDefaultsOfTheirTime) {
 }
 
 TEST(Units, PreferAMasterForTheLauncherAndDoWithoutOne) {
-  json::value written = job(R"("replicas":1,"launcherOnMaster":true)");
+  json::value written = mpi_units_job(R"("replicas":1,"launcherOnMaster":true)");
   json::set(written, {"spec", "template", "spec", "tolerations"},
             must_parse(R"([{"key":"mine","operator":"Exists"}])"));
-  const json::value stored = kept(written);
+  const json::value stored = mpi_units_kept(written);
   const json::value& pod = *json::find(role(stored, "Launcher"), {"template", "spec"});
   EXPECT_EQ(json::get_array(pod, {"tolerations"}).size(), 3u);
   EXPECT_EQ(json::get_array(pod, {"affinity", "nodeAffinity",
@@ -150,29 +153,32 @@ TEST(Units, PreferAMasterForTheLauncherAndDoWithoutOne) {
                 .size(),
             2u);
   EXPECT_EQ(json::find(role(stored, "Worker"), {"template", "spec", "affinity"}), nullptr);
-  EXPECT_EQ(shown(stored), written);
+  EXPECT_EQ(mpi_units_shown(stored), written);
 }
 
 TEST(Units, MustBeGivenInExactlyOneWay) {
   using Sentences = std::vector<std::string>;
-  EXPECT_EQ(complaints(job(R"("slotsPerWorker":1)")),
+  EXPECT_EQ(mpi_units_complaints(mpi_units_job(R"("slotsPerWorker":1)")),
             (Sentences{"spec.replicas: Required value: exactly one of gpus, processingUnits and "
                        "replicas must be given"}));
-  EXPECT_EQ(complaints(job(R"("gpus":1,"replicas":1)")),
+  EXPECT_EQ(mpi_units_complaints(mpi_units_job(R"("gpus":1,"replicas":1)")),
             (Sentences{"spec.replicas: Forbidden: may not be given beside gpus: exactly one of "
                        "gpus, processingUnits and replicas says how large the job is"}));
-  EXPECT_EQ(complaints(job(R"("gpus":1,"processingUnits":1,"replicas":1)")).size(), 2u);
-  EXPECT_EQ(complaints(job(R"("gpus":12)")),
+  EXPECT_EQ(
+      mpi_units_complaints(mpi_units_job(R"("gpus":1,"processingUnits":1,"replicas":1)")).size(),
+      2u);
+  EXPECT_EQ(mpi_units_complaints(mpi_units_job(R"("gpus":12)")),
             (Sentences{"spec.gpus: Invalid value: 12: must be less than gpusPerNode, which is 8, "
                        "or a multiple of it"}));
-  EXPECT_EQ(complaints(job(R"("processingUnits":5,"processingUnitsPerNode":2)")),
-            (Sentences{"spec.processingUnits: Invalid value: 5: must be less than "
-                       "processingUnitsPerNode, which is 2, or a multiple of it"}));
-  EXPECT_EQ(complaints(job(R"("gpus":12,"gpusPerNode":4)")), Sentences{});
+  EXPECT_EQ(
+      mpi_units_complaints(mpi_units_job(R"("processingUnits":5,"processingUnitsPerNode":2)")),
+      (Sentences{"spec.processingUnits: Invalid value: 5: must be less than "
+                 "processingUnitsPerNode, which is 2, or a multiple of it"}));
+  EXPECT_EQ(mpi_units_complaints(mpi_units_job(R"("gpus":12,"gpusPerNode":4)")), Sentences{});
 }
 
 json::value random_units(Random& random) {
-  json::value out = job(R"("backoffLimit":1)");
+  json::value out = mpi_units_job(R"("backoffLimit":1)");
   json::object& spec = out.at("spec").as_object();
   const auto number = [&] { return testing::between(random, 1, 8); };
   switch (random.below(3)) {
@@ -238,8 +244,8 @@ TEST(Units, ComeBackAsTheyWereWritten) {
   Random random(7);
   for (int i = 0; i < 500; ++i) {
     const json::value written = random_units(random);
-    const json::value stored = kept(written);
-    EXPECT_EQ(shown(stored), written) << json::serialize(stored);
+    const json::value stored = mpi_units_kept(written);
+    EXPECT_EQ(mpi_units_shown(stored), written) << json::serialize(stored);
     EXPECT_EQ(validate_job(mpi(), stored, {}), std::vector<Cause>{}) << json::serialize(written);
     for (const OldVersion& old : mpi().old_versions) {
       json::value looked_at = stored;
@@ -253,34 +259,35 @@ TEST(Units, ComeBackAsTheyWereWritten) {
 TEST(Units, LoseNothingOfWhatOthersWrite) {
   Random random(8);
   for (int i = 0; i < 500; ++i) {
-    json::value stored =
-        random.chance(50) ? kept(random_units(random)) : testing::random_job(mpi(), "a", random);
+    json::value stored = random.chance(50) ? mpi_units_kept(random_units(random))
+                                           : testing::random_job(mpi(), "a", random);
     for (std::uint64_t n = random.below(4); n > 0; --n) change_at_random(stored, random);
-    EXPECT_EQ(kept(shown(stored)), stored) << json::serialize(shown(stored));
+    EXPECT_EQ(mpi_units_kept(mpi_units_shown(stored)), stored)
+        << json::serialize(mpi_units_shown(stored));
   }
 }
 
 TEST(Units, StayAsTheyWereWrittenWhereOthersChangeSomethingElse) {
-  const json::value written = job(R"("gpus":16,"backoffLimit":1)");
-  json::value stored = kept(written);
+  const json::value written = mpi_units_job(R"("gpus":16,"backoffLimit":1)");
+  json::value stored = mpi_units_kept(written);
   json::set(stored, {"spec", "runPolicy", "suspend"}, true);
   json::set(stored, {"spec", "runPolicy", "backoffLimit"}, 4);
-  const json::value seen = shown(stored);
+  const json::value seen = mpi_units_shown(stored);
   EXPECT_EQ(json::get_int(seen, {"spec", "gpus"}), 16);
   EXPECT_EQ(json::get_int(seen, {"spec", "backoffLimit"}), 4);
   EXPECT_FALSE(json::get_object(seen, {"spec"}).contains("replicas"));
   // Its writer applies it again: what it does not speak of stays.
   json::value again = seen;
   json::set(again, {"spec", "gpus"}, 24);
-  const json::value after = kept(again);
+  const json::value after = mpi_units_kept(again);
   EXPECT_EQ(json::get_int(role(after, "Worker"), {"replicas"}), 3);
   EXPECT_EQ(json::get_bool(after, {"spec", "runPolicy", "suspend"}), true);
 }
 
 TEST(Units, ThatSayNothingTrueAnyMoreAreShownAsReplicas) {
-  json::value stored = kept(job(R"("gpus":16)"));
+  json::value stored = mpi_units_kept(mpi_units_job(R"("gpus":16)"));
   json::set(stored, {"spec", "mpiReplicaSpecs", "Worker", "replicas"}, 5);
-  const json::value seen = shown(stored);
+  const json::value seen = mpi_units_shown(stored);
   EXPECT_EQ(json::get_int(seen, {"spec", "replicas"}), 5);
   EXPECT_EQ(json::get_int(seen, {"spec", "slotsPerWorker"}), 8);
   EXPECT_FALSE(json::get_object(seen, {"spec"}).contains("gpus"));
@@ -293,7 +300,7 @@ TEST(NewJob, IsChangedByAReaderOfUnits) {
                                  .run("cleanPodPolicy", "All")
                                  .spec("mpiImplementation", "Intel")
                                  .build();
-  json::value seen = shown(stored);
+  json::value seen = mpi_units_shown(stored);
   EXPECT_EQ(json::get_int(seen, {"spec", "replicas"}), 2);
   json::set(seen, {"spec", "replicas"}, 3);
   json::set(seen, {"spec", "slotsPerWorker"}, 2);
@@ -305,11 +312,11 @@ TEST(NewJob, IsChangedByAReaderOfUnits) {
   json::set(expected, {"spec", "runPolicy", "activeDeadlineSeconds"}, 9);
   json::set(expected, {"spec", "mpiReplicaSpecs", "Launcher", "template", "metadata", "labels"},
             {{"new", "yes"}});
-  EXPECT_EQ(kept(seen), expected);
+  EXPECT_EQ(mpi_units_kept(seen), expected);
   // One who gives units means them.
   seen.at("spec").as_object().erase("replicas");
   json::set(seen, {"spec", "gpus"}, 16);
-  const json::value after = kept(seen);
+  const json::value after = mpi_units_kept(seen);
   EXPECT_EQ(written_version(after), "v1alpha1");
   EXPECT_EQ(json::get_int(role(after, "Worker"), {"replicas"}), 2);
   EXPECT_EQ(json::get_string(after, {"spec", "runPolicy", "cleanPodPolicy"}), "All");
@@ -318,10 +325,10 @@ TEST(NewJob, IsChangedByAReaderOfUnits) {
 
 TEST(Units, TellHowTheLauncherIs) {
   const auto status = [](std::string_view text) {
-    json::value stored = kept(job(R"("replicas":2)"));
+    json::value stored = mpi_units_kept(mpi_units_job(R"("replicas":2)"));
     json::set(stored, {"status"}, must_parse(text));
-    const json::value seen = shown(stored);
-    EXPECT_EQ(kept(seen), stored) << "a status written back is whole";
+    const json::value seen = mpi_units_shown(stored);
+    EXPECT_EQ(mpi_units_kept(seen), stored) << "a status written back is whole";
     return fmt::format("{} {}", json::get_string(seen, {"status", "launcherStatus"}, "none"),
                        json::get_int(seen, {"status", "workerReplicas"}).value_or(0));
   };
@@ -346,14 +353,14 @@ TEST(Units, WithAnAnnotationThatIsNonsenseAreStillAJob) {
         R"({"spec":{"mpiReplicaSpecs":7},"writtenAs":"v2beta1"})",
         R"({"older":7,"spec":{},"writtenAs":"v1"})"}) {
     for (const std::string_view annotation : {kOlderFields, kNewerFields}) {
-      json::value object = job(R"("replicas":2)");
+      json::value object = mpi_units_job(R"("replicas":2)");
       json::make_object(object, {"metadata", "annotations"})[annotation] = text;
-      const json::value stored = kept(object);
+      const json::value stored = mpi_units_kept(object);
       EXPECT_FALSE(json::get_object(stored, {"spec"}).contains("unknown")) << text;
       EXPECT_EQ(json::get_int(role(stored, "Worker"), {"replicas"}), 2) << text;
       json::value other = mpijob().role("Launcher", 1).role("Worker", 2).build();
       json::make_object(other, {"metadata", "annotations"})[annotation] = text;
-      EXPECT_EQ(json::get_int(shown(other), {"spec", "replicas"}), 2) << text;
+      EXPECT_EQ(json::get_int(mpi_units_shown(other), {"spec", "replicas"}), 2) << text;
     }
   }
 }

@@ -15,7 +15,7 @@ namespace {
 using testing::mpijob;
 using testing::must_parse;
 
-const OldVersion& version(std::string_view name) {
+const OldVersion& mpi_versions_version(std::string_view name) {
   for (const OldVersion& old : mpi().old_versions) {
     if (old.version == name) return old;
   }
@@ -23,25 +23,25 @@ const OldVersion& version(std::string_view name) {
   std::abort();
 }
 
-const OldVersion& v1() { return version("v1"); }
-const OldVersion& alpha() { return version("v1alpha2"); }
+const OldVersion& v1() { return mpi_versions_version("v1"); }
+const OldVersion& alpha() { return mpi_versions_version("v1alpha2"); }
 
 constexpr std::string_view kRoles =
     R"("mpiReplicaSpecs":{"Launcher":{"replicas":1,"template":{"spec":{"containers":[
       {"name":"a","image":"i"}]}}},"Worker":{"replicas":2,"template":{"spec":{"containers":[
       {"name":"a","image":"i"}]}}}})";
 
-json::value job(std::string_view more) {
+json::value mpi_versions_job(std::string_view more) {
   return must_parse(fmt::format(
       R"({{"metadata":{{"name":"a","namespace":"team"}},"spec":{{{},{}}}}})", more, kRoles));
 }
 
-json::value kept(const OldVersion& old, json::value object) {
+json::value mpi_versions_kept(const OldVersion& old, json::value object) {
   old.to_kept(object);
   return object;
 }
 
-json::value shown(const OldVersion& old, json::value object) {
+json::value mpi_versions_shown(const OldVersion& old, json::value object) {
   old.from_kept(object);
   return object;
 }
@@ -49,18 +49,20 @@ json::value shown(const OldVersion& old, json::value object) {
 class ThereAndBack : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ThereAndBack, OfV1LosesNothing) {
-  const json::value written = job(GetParam());
-  const json::value stored = kept(v1(), written);
-  EXPECT_EQ(shown(v1(), stored), written) << json::serialize(stored);
+  const json::value written = mpi_versions_job(GetParam());
+  const json::value stored = mpi_versions_kept(v1(), written);
+  EXPECT_EQ(mpi_versions_shown(v1(), stored), written) << json::serialize(stored);
   EXPECT_TRUE(validate_job(mpi(), stored, {}).empty());
-  EXPECT_EQ(kept(alpha(), shown(alpha(), stored)), stored) << "nor does a look by another version";
+  EXPECT_EQ(mpi_versions_kept(alpha(), mpi_versions_shown(alpha(), stored)), stored)
+      << "nor does a look by another version";
 }
 
 TEST_P(ThereAndBack, OfV1alpha2LosesNothing) {
-  const json::value written = job(GetParam());
-  const json::value stored = kept(alpha(), written);
-  EXPECT_EQ(shown(alpha(), stored), written) << json::serialize(stored);
-  EXPECT_EQ(kept(v1(), shown(v1(), stored)), stored) << "nor does a look by another version";
+  const json::value written = mpi_versions_job(GetParam());
+  const json::value stored = mpi_versions_kept(alpha(), written);
+  EXPECT_EQ(mpi_versions_shown(alpha(), stored), written) << json::serialize(stored);
+  EXPECT_EQ(mpi_versions_kept(v1(), mpi_versions_shown(v1(), stored)), stored)
+      << "nor does a look by another version";
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -77,10 +79,10 @@ TEST(Alpha2, LosesNothingOfItsOwnWords) {
         R"("backoffLimit":2,"cleanPodPolicy":"All","runPolicy":{"backoffLimit":3})",
         R"("mpiDistribution":"IntelMPI","mainContainer":"a")", R"("mpiDistribution":"MPICH")",
         R"("ttlSecondsAfterFinished":5)"}) {
-    const json::value written = job(more);
-    EXPECT_EQ(shown(alpha(), kept(alpha(), written)), written) << more;
-    const json::value stored = kept(alpha(), written);
-    EXPECT_EQ(kept(v1(), shown(v1(), stored)), stored) << more;
+    const json::value written = mpi_versions_job(more);
+    EXPECT_EQ(mpi_versions_shown(alpha(), mpi_versions_kept(alpha(), written)), written) << more;
+    const json::value stored = mpi_versions_kept(alpha(), written);
+    EXPECT_EQ(mpi_versions_kept(v1(), mpi_versions_shown(v1(), stored)), stored) << more;
   }
 }
 
@@ -101,14 +103,15 @@ TEST(NewJob, LosesNothingToReadersOfOldVersions) {
       mpijob().role("Launcher", 1).spec("runPolicy", json::object{}).build()};
   for (const json::value& stored : jobs) {
     for (const OldVersion& old : mpi().old_versions) {
-      EXPECT_EQ(kept(old, shown(old, stored)), stored) << old.version;
-      EXPECT_FALSE(json::get_object(shown(old, stored), {"spec"}).contains("mpiImplementation"));
+      EXPECT_EQ(mpi_versions_kept(old, mpi_versions_shown(old, stored)), stored) << old.version;
+      EXPECT_FALSE(json::get_object(mpi_versions_shown(old, stored), {"spec"})
+                       .contains("mpiImplementation"));
     }
   }
 }
 
 TEST(V1Job, KeepsItsDefaults) {
-  const json::value stored = kept(v1(), job(R"("slotsPerWorker":1)"));
+  const json::value stored = mpi_versions_kept(v1(), mpi_versions_job(R"("slotsPerWorker":1)"));
   EXPECT_TRUE(written_as_v1(stored));
   const Job read = read_job(mpi(), stored);
   EXPECT_EQ(read.role("Launcher")->restart, RestartPolicy::kNever);
@@ -116,14 +119,14 @@ TEST(V1Job, KeepsItsDefaults) {
 }
 
 TEST(V1Job, BecomesNewWhenWrittenAsNew) {
-  json::value stored = kept(v1(), job(R"("slotsPerWorker":1)"));
+  json::value stored = mpi_versions_kept(v1(), mpi_versions_job(R"("slotsPerWorker":1)"));
   stored.at("metadata").as_object().erase("annotations");
   EXPECT_FALSE(written_as_v1(stored));
   EXPECT_EQ(read_job(mpi(), stored).role("Launcher")->restart, RestartPolicy::kOnFailure);
 }
 
 TEST(V1alpha2Job, RestartsItsLauncher) {
-  const json::value stored = kept(alpha(), job(R"("slotsPerWorker":1)"));
+  const json::value stored = mpi_versions_kept(alpha(), mpi_versions_job(R"("slotsPerWorker":1)"));
   const Job read = read_job(mpi(), stored);
   EXPECT_EQ(read.role("Launcher")->restart, RestartPolicy::kOnFailure);
   EXPECT_EQ(read.role("Worker")->restart, RestartPolicy::kNever);
@@ -132,8 +135,9 @@ TEST(V1alpha2Job, RestartsItsLauncher) {
 }
 
 TEST(OldJob, HasItsPoliciesWhereTheEngineLooks) {
-  const json::value stored =
-      kept(alpha(), job(R"("backoffLimit":2,"activeDeadlineSeconds":60,"cleanPodPolicy":"None",
+  const json::value stored = mpi_versions_kept(
+      alpha(),
+      mpi_versions_job(R"("backoffLimit":2,"activeDeadlineSeconds":60,"cleanPodPolicy":"None",
         "runPolicy":{"backoffLimit":3})"));
   const Job read = read_job(mpi(), stored);
   EXPECT_EQ(read.run.backoff_limit, 3) << "runPolicy holds";
@@ -142,29 +146,31 @@ TEST(OldJob, HasItsPoliciesWhereTheEngineLooks) {
 }
 
 TEST(OldJob, NamesItsMpiAndItsMainContainer) {
-  const json::value stored =
-      kept(alpha(), job(R"("mpiDistribution":"IntelMPI","mainContainer":"a")"));
+  const json::value stored = mpi_versions_kept(
+      alpha(), mpi_versions_job(R"("mpiDistribution":"IntelMPI","mainContainer":"a")"));
   const Job read = read_job(mpi(), stored);
   EXPECT_EQ(read_mpi_settings(read).implementation, MpiImplementation::kIntel);
   EXPECT_EQ(read_mpi_settings(read).main_container, "a");
 }
 
 TEST(OldJob, ChangedByAReaderOfTodayShowsTheChange) {
-  json::value stored = kept(alpha(), job(R"("backoffLimit":2,"mpiDistribution":"MPICH")"));
+  json::value stored =
+      mpi_versions_kept(alpha(), mpi_versions_job(R"("backoffLimit":2,"mpiDistribution":"MPICH")"));
   json::set(stored, {"spec", "runPolicy", "backoffLimit"}, 5);
   json::set(stored, {"spec", "mpiImplementation"}, "OpenMPI");
-  const json::value seen = shown(alpha(), stored);
+  const json::value seen = mpi_versions_shown(alpha(), stored);
   EXPECT_EQ(json::get_int(seen, {"spec", "backoffLimit"}), 5);
   EXPECT_EQ(json::find(seen, {"spec", "mpiDistribution"}), nullptr);
-  const json::value again = kept(alpha(), seen);
+  const json::value again = mpi_versions_kept(alpha(), seen);
   EXPECT_EQ(json::get_string(again, {"spec", "mpiImplementation"}), "OpenMPI");
 }
 
 TEST(NewJob, ChangedInTheWordsOfV1IsChanged) {
-  json::value seen = shown(v1(), mpijob().role("Launcher", 1).role("Worker", 1).build());
+  json::value seen =
+      mpi_versions_shown(v1(), mpijob().role("Launcher", 1).role("Worker", 1).build());
   json::set(seen, {"spec", "cleanPodPolicy"}, "All");
   json::set(seen, {"spec", "mainContainer"}, "mpi");
-  const json::value stored = kept(v1(), seen);
+  const json::value stored = mpi_versions_kept(v1(), seen);
   const Job read = read_job(mpi(), stored);
   EXPECT_EQ(read.run.clean_pods, CleanPodPolicy::kAll);
   EXPECT_EQ(read_mpi_settings(read).main_container, "mpi");
@@ -178,11 +184,11 @@ TEST(OldJob, WithAnAnnotationThatIsNonsenseIsStillAJob) {
         R"({"older":7,"writtenAs":"v1"})"}) {
     for (const OldVersion& old : {v1(), alpha()}) {
       for (const std::string_view annotation : {kOlderFields, kNewerFields}) {
-        json::value object = job(R"("slotsPerWorker":1)");
+        json::value object = mpi_versions_job(R"("slotsPerWorker":1)");
         json::make_object(object, {"metadata", "annotations"})[annotation] = text;
-        const json::value stored = kept(old, object);
+        const json::value stored = mpi_versions_kept(old, object);
         EXPECT_FALSE(json::get_object(stored, {"spec"}).contains("unknown")) << text;
-        EXPECT_EQ(read_job(mpi(), shown(old, object)).roles.size(), 2u) << text;
+        EXPECT_EQ(read_job(mpi(), mpi_versions_shown(old, object)).roles.size(), 2u) << text;
       }
     }
   }

@@ -12,10 +12,10 @@ using testing::environment;
 using testing::JobBuilder;
 using testing::verdict;
 
-JobBuilder job() { return JobBuilder(paddle()); }
+JobBuilder paddle_job() { return JobBuilder(paddle()); }
 
 TEST(PaddleEnvironment, OfWorkersAloneMeetsAtTheFirstWhichKnowsItselfByAddress) {
-  const json::value root = job().role("Worker", 2).build();
+  const json::value root = paddle_job().role("Worker", 2).build();
   EXPECT_EQ(environment(paddle(), root, "Worker", 0),
             (std::vector<std::string>{"PYTHONUNBUFFERED=1", "PADDLE_JOB_ID=mnist",
                                       "PADDLE_NNODES=2", "POD_IP_DUMMY=@status.podIP",
@@ -26,7 +26,7 @@ TEST(PaddleEnvironment, OfWorkersAloneMeetsAtTheFirstWhichKnowsItselfByAddress) 
 }
 
 TEST(PaddleEnvironment, OfServersTellsWhoServesAndWhoTrains) {
-  const json::value root = job().role("Master", 1).role("Worker", 2).build();
+  const json::value root = paddle_job().role("Master", 1).role("Worker", 2).build();
   EXPECT_EQ(
       environment(paddle(), root, "Master", 0),
       (std::vector<std::string>{"PYTHONUNBUFFERED=1", "PADDLE_JOB_ID=mnist", "PADDLE_NNODES=3",
@@ -35,7 +35,7 @@ TEST(PaddleEnvironment, OfServersTellsWhoServesAndWhoTrains) {
 }
 
 TEST(PaddleEnvironment, AsksThePodForItsAddress) {
-  const json::value root = job().role("Worker", 2).build();
+  const json::value root = paddle_job().role("Worker", 2).build();
   const Job read = read_job(paddle(), root);
   const json::value pod = render_pod(pod_context(read, 0), read.roles[0], 0, 0);
   const json::value& asked = pod.at_pointer("/spec/containers/0/env/3");
@@ -44,11 +44,11 @@ TEST(PaddleEnvironment, AsksThePodForItsAddress) {
 }
 
 TEST(PaddleVerdict, IsTheMastersWhereThereIsOne) {
-  const json::value served = job().role("Master", 1).role("Worker", 2).build();
+  const json::value served = paddle_job().role("Master", 1).role("Worker", 2).build();
   EXPECT_EQ(verdict(paddle(), served, {{.role = "Worker", .succeeded = 2}}), Verdict{});
   EXPECT_EQ(verdict(paddle(), served, {{.role = "Master", .succeeded = 1}}),
             (Verdict{.succeeded = true}));
-  const json::value equal = job().role("Worker", 2).build();
+  const json::value equal = paddle_job().role("Worker", 2).build();
   EXPECT_EQ(verdict(paddle(), equal, {{.role = "Worker", .running = 1, .succeeded = 1}}),
             (Verdict{.running = true}));
   EXPECT_EQ(verdict(paddle(), equal, {{.role = "Worker", .succeeded = 2}}),

@@ -10,7 +10,7 @@ namespace {
 
 using testing::torchjob;
 
-struct Case {
+struct PyTorchCase {
   const char* sentence;
   json::value job;
   RoleState master;  // counts only
@@ -18,7 +18,7 @@ struct Case {
   Verdict expected;
 };
 
-class PyTorchJobVerdict : public ::testing::TestWithParam<Case> {};
+class PyTorchJobVerdict : public ::testing::TestWithParam<PyTorchCase> {};
 
 TEST_P(PyTorchJobVerdict, Is) {
   const Job job = read_job(pytorch(), GetParam().job);
@@ -33,56 +33,56 @@ TEST_P(PyTorchJobVerdict, Is) {
 INSTANTIATE_TEST_SUITE_P(
     All, PyTorchJobVerdict,
     ::testing::Values(
-        Case{"runs when the master does",
-             torchjob().role("Master", 1).role("Worker", 2).build(),
-             {.running = 1},
-             {},
-             {.running = true}},
-        Case{"does not run by its workers alone",
-             torchjob().role("Master", 1).role("Worker", 2).build(),
-             {},
-             {.running = 2},
-             {}},
-        Case{"succeeds with the master while workers run",
-             torchjob().role("Master", 1).role("Worker", 2).build(),
-             {.succeeded = 1},
-             {.running = 2},
-             {.succeeded = true}},
-        Case{"does not succeed with its workers",
-             torchjob().role("Master", 1).role("Worker", 2).build(),
-             {.running = 1},
-             {.succeeded = 2},
-             {.running = true}},
-        Case{"without a master runs when a worker does",
-             torchjob().role("Worker", 2).build(),
-             {},
-             {.running = 1},
-             {.running = true}},
-        Case{"without a master succeeds with all workers",
-             torchjob().role("Worker", 2).build(),
-             {},
-             {.succeeded = 2},
-             {.succeeded = true}},
-        Case{"without a master one worker is not enough",
-             torchjob().role("Worker", 2).build(),
-             {},
-             {.running = 1, .succeeded = 1},
-             {.running = true}},
-        Case{"elastic workers are done when one is",
-             torchjob().role("Worker", 2).spec("elasticPolicy", json::object{}).build(),
-             {},
-             {.running = 1, .succeeded = 1},
-             {.succeeded = true, .running = true}},
-        Case{"elastic workers with a master wait for it",
-             torchjob()
-                 .role("Master", 1)
-                 .role("Worker", 2)
-                 .spec("elasticPolicy", json::object{})
-                 .build(),
-             {.running = 1},
-             {.succeeded = 1},
-             {.running = true}},
-        Case{"a job without roles is nothing", torchjob().build(), {}, {}, {}}));
+        PyTorchCase{"runs when the master does",
+                    torchjob().role("Master", 1).role("Worker", 2).build(),
+                    {.running = 1},
+                    {},
+                    {.running = true}},
+        PyTorchCase{"does not run by its workers alone",
+                    torchjob().role("Master", 1).role("Worker", 2).build(),
+                    {},
+                    {.running = 2},
+                    {}},
+        PyTorchCase{"succeeds with the master while workers run",
+                    torchjob().role("Master", 1).role("Worker", 2).build(),
+                    {.succeeded = 1},
+                    {.running = 2},
+                    {.succeeded = true}},
+        PyTorchCase{"does not succeed with its workers",
+                    torchjob().role("Master", 1).role("Worker", 2).build(),
+                    {.running = 1},
+                    {.succeeded = 2},
+                    {.running = true}},
+        PyTorchCase{"without a master runs when a worker does",
+                    torchjob().role("Worker", 2).build(),
+                    {},
+                    {.running = 1},
+                    {.running = true}},
+        PyTorchCase{"without a master succeeds with all workers",
+                    torchjob().role("Worker", 2).build(),
+                    {},
+                    {.succeeded = 2},
+                    {.succeeded = true}},
+        PyTorchCase{"without a master one worker is not enough",
+                    torchjob().role("Worker", 2).build(),
+                    {},
+                    {.running = 1, .succeeded = 1},
+                    {.running = true}},
+        PyTorchCase{"elastic workers are done when one is",
+                    torchjob().role("Worker", 2).spec("elasticPolicy", json::object{}).build(),
+                    {},
+                    {.running = 1, .succeeded = 1},
+                    {.succeeded = true, .running = true}},
+        PyTorchCase{"elastic workers with a master wait for it",
+                    torchjob()
+                        .role("Master", 1)
+                        .role("Worker", 2)
+                        .spec("elasticPolicy", json::object{})
+                        .build(),
+                    {.running = 1},
+                    {.succeeded = 1},
+                    {.running = true}},
+        PyTorchCase{"a job without roles is nothing", torchjob().build(), {}, {}, {}}));
 
 TEST(PyTorchJobMaster, IsTheMasterElseWorkerZero) {
   const json::value with = torchjob().role("Master", 1).role("Worker", 2).build();

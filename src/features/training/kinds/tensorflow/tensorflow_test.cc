@@ -19,14 +19,14 @@ struct State {
   bool first = false;
 };
 
-struct Case {
+struct TensorFlowCase {
   const char* sentence;
   json::value job;
   std::vector<State> states;
   Verdict expected;
 };
 
-class TFJobVerdict : public ::testing::TestWithParam<Case> {};
+class TFJobVerdict : public ::testing::TestWithParam<TensorFlowCase> {};
 
 TEST_P(TFJobVerdict, Is) {
   const Job job = read_job(tensorflow(), GetParam().job);
@@ -49,65 +49,68 @@ const auto kAllWorkers = [](testing::JobBuilder builder) {
 
 INSTANTIATE_TEST_SUITE_P(
     WithAChief, TFJobVerdict,
-    ::testing::Values(
-        Case{"runs when the chief does",
-             tfjob().role("Chief", 1).role("Worker", 2).build(),
-             {{.role = "Chief", .running = 1}},
-             {.running = true}},
-        Case{"does not run by its workers alone",
-             tfjob().role("Chief", 1).role("Worker", 2).build(),
-             {{.role = "Worker", .running = 2}},
-             {}},
-        Case{"succeeds with the chief while workers run",
-             tfjob().role("Chief", 1).role("Worker", 2).build(),
-             {{.role = "Chief", .succeeded = 1, .first = true}, {.role = "Worker", .running = 2}},
-             {.succeeded = true}},
-        Case{"does not succeed with its workers",
-             tfjob().role("Chief", 1).role("Worker", 2).build(),
-             {{.role = "Chief", .running = 1}, {.role = "Worker", .succeeded = 2, .first = true}},
-             {.running = true}},
-        Case{"does not ask the success policy",
-             kAllWorkers(tfjob().role("Master", 1).role("Worker", 2)),
-             {{.role = "Master", .succeeded = 1, .first = true}},
-             {.succeeded = true}}));
+    ::testing::Values(TensorFlowCase{"runs when the chief does",
+                                     tfjob().role("Chief", 1).role("Worker", 2).build(),
+                                     {{.role = "Chief", .running = 1}},
+                                     {.running = true}},
+                      TensorFlowCase{"does not run by its workers alone",
+                                     tfjob().role("Chief", 1).role("Worker", 2).build(),
+                                     {{.role = "Worker", .running = 2}},
+                                     {}},
+                      TensorFlowCase{"succeeds with the chief while workers run",
+                                     tfjob().role("Chief", 1).role("Worker", 2).build(),
+                                     {{.role = "Chief", .succeeded = 1, .first = true},
+                                      {.role = "Worker", .running = 2}},
+                                     {.succeeded = true}},
+                      TensorFlowCase{"does not succeed with its workers",
+                                     tfjob().role("Chief", 1).role("Worker", 2).build(),
+                                     {{.role = "Chief", .running = 1},
+                                      {.role = "Worker", .succeeded = 2, .first = true}},
+                                     {.running = true}},
+                      TensorFlowCase{"does not ask the success policy",
+                                     kAllWorkers(tfjob().role("Master", 1).role("Worker", 2)),
+                                     {{.role = "Master", .succeeded = 1, .first = true}},
+                                     {.succeeded = true}}));
 
 INSTANTIATE_TEST_SUITE_P(
     WithoutAChief, TFJobVerdict,
     ::testing::Values(
-        Case{"runs when a worker does",
-             tfjob().role("Worker", 2).role("PS", 1).build(),
-             {{.role = "Worker", .running = 1}},
-             {.running = true}},
-        Case{"does not run by its parameter servers",
-             tfjob().role("Worker", 2).role("PS", 1).build(),
-             {{.role = "PS", .running = 1}},
-             {}},
-        Case{"succeeds with worker 0",
-             tfjob().role("Worker", 3).build(),
-             {{.role = "Worker", .running = 2, .succeeded = 1, .first = true}},
-             {.succeeded = true, .running = true}},
-        Case{"does not succeed with another worker",
-             tfjob().role("Worker", 3).build(),
-             {{.role = "Worker", .running = 2, .succeeded = 1}},
-             {.running = true}},
-        Case{"under AllWorkers worker 0 is not enough",
-             kAllWorkers(tfjob().role("Worker", 2)),
-             {{.role = "Worker", .running = 1, .succeeded = 1, .first = true}},
-             {.running = true}},
-        Case{"under AllWorkers all are",
-             kAllWorkers(tfjob().role("Worker", 2)),
-             {{.role = "Worker", .succeeded = 2, .first = true}},
-             {.succeeded = true}},
-        Case{"a role of no replicas has not succeeded", tfjob().role("Worker", 0).build(), {}, {}},
-        Case{"without workers all must be done",
-             tfjob().role("PS", 2).role("Evaluator", 1).build(),
-             {{.role = "PS", .succeeded = 2, .first = true}, {.role = "Evaluator", .running = 1}},
-             {.running = true}},
-        Case{"and then it is",
-             tfjob().role("PS", 2).role("Evaluator", 1).build(),
-             {{.role = "PS", .succeeded = 2, .first = true},
-              {.role = "Evaluator", .succeeded = 1, .first = true}},
-             {.succeeded = true}}));
+        TensorFlowCase{"runs when a worker does",
+                       tfjob().role("Worker", 2).role("PS", 1).build(),
+                       {{.role = "Worker", .running = 1}},
+                       {.running = true}},
+        TensorFlowCase{"does not run by its parameter servers",
+                       tfjob().role("Worker", 2).role("PS", 1).build(),
+                       {{.role = "PS", .running = 1}},
+                       {}},
+        TensorFlowCase{"succeeds with worker 0",
+                       tfjob().role("Worker", 3).build(),
+                       {{.role = "Worker", .running = 2, .succeeded = 1, .first = true}},
+                       {.succeeded = true, .running = true}},
+        TensorFlowCase{"does not succeed with another worker",
+                       tfjob().role("Worker", 3).build(),
+                       {{.role = "Worker", .running = 2, .succeeded = 1}},
+                       {.running = true}},
+        TensorFlowCase{"under AllWorkers worker 0 is not enough",
+                       kAllWorkers(tfjob().role("Worker", 2)),
+                       {{.role = "Worker", .running = 1, .succeeded = 1, .first = true}},
+                       {.running = true}},
+        TensorFlowCase{"under AllWorkers all are",
+                       kAllWorkers(tfjob().role("Worker", 2)),
+                       {{.role = "Worker", .succeeded = 2, .first = true}},
+                       {.succeeded = true}},
+        TensorFlowCase{
+            "a role of no replicas has not succeeded", tfjob().role("Worker", 0).build(), {}, {}},
+        TensorFlowCase{
+            "without workers all must be done",
+            tfjob().role("PS", 2).role("Evaluator", 1).build(),
+            {{.role = "PS", .succeeded = 2, .first = true}, {.role = "Evaluator", .running = 1}},
+            {.running = true}},
+        TensorFlowCase{"and then it is",
+                       tfjob().role("PS", 2).role("Evaluator", 1).build(),
+                       {{.role = "PS", .succeeded = 2, .first = true},
+                        {.role = "Evaluator", .succeeded = 1, .first = true}},
+                       {.succeeded = true}}));
 
 TEST(TFJobMaster, IsTheChiefElseWorkerZero) {
   const json::value with = tfjob().role("Chief", 1).role("Worker", 2).build();

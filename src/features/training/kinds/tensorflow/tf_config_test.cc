@@ -10,7 +10,7 @@ namespace {
 
 using testing::tfjob;
 
-struct Case {
+struct TFConfigCase {
   const char* sentence;
   json::value job;
   std::string_view role;
@@ -18,7 +18,7 @@ struct Case {
   const char* expected;  // null: no variable at all
 };
 
-class TfConfig : public ::testing::TestWithParam<Case> {};
+class TfConfig : public ::testing::TestWithParam<TFConfigCase> {};
 
 TEST_P(TfConfig, Says) {
   const Job job = read_job(tensorflow(), GetParam().job);
@@ -47,45 +47,46 @@ const auto kDynamic = [](testing::JobBuilder builder) {
 INSTANTIATE_TEST_SUITE_P(
     All, TfConfig,
     ::testing::Values(
-        Case{"a job of one replica has none", tfjob().role("Worker", 1).build(), "Worker", 0,
-             nullptr},
-        Case{"all roles are listed in the order of their names",
-             tfjob().role("Worker", 2).role("PS", 1).role("Chief", 1).build(), "Worker", 1,
-             R"({"cluster":{"chief":["mnist-chief-0.team.svc:2222"],)"
-             R"("ps":["mnist-ps-0.team.svc:2222"],)"
-             R"("worker":["mnist-worker-0.team.svc:2222","mnist-worker-1.team.svc:2222"]},)"
-             R"("task":{"type":"worker","index":1},"environment":"cloud"})"},
-        Case{"a parameter server sees the same cluster",
-             tfjob().role("Worker", 1).role("PS", 1).build(), "PS", 0,
-             R"({"cluster":{"ps":["mnist-ps-0.team.svc:2222"],)"
-             R"("worker":["mnist-worker-0.team.svc:2222"]},)"
-             R"("task":{"type":"ps","index":0},"environment":"cloud"})"},
-        Case{"evaluators and masters are listed too",
-             tfjob().role("Master", 1).role("Evaluator", 1).build(), "Evaluator", 0,
-             R"({"cluster":{"evaluator":["mnist-evaluator-0.team.svc:2222"],)"
-             R"("master":["mnist-master-0.team.svc:2222"]},)"
-             R"("task":{"type":"evaluator","index":0},"environment":"cloud"})"},
-        Case{"each role has its own port",
-             with_port(tfjob().role("Worker", 1).role("PS", 1).build(), "PS", 5000), "Worker", 0,
-             R"({"cluster":{"ps":["mnist-ps-0.team.svc:5000"],)"
-             R"("worker":["mnist-worker-0.team.svc:2222"]},)"
-             R"("task":{"type":"worker","index":0},"environment":"cloud"})"},
-        Case{"a dynamic worker knows itself and the servers",
-             kDynamic(tfjob().role("Worker", 3).role("PS", 2)), "Worker", 2,
-             R"({"cluster":{"worker":{"2":"mnist-worker-2.team.svc:2222"},)"
-             R"("ps":["mnist-ps-0.team.svc:2222","mnist-ps-1.team.svc:2222"]},)"
-             R"("task":{"type":"worker","index":2}})"},
-        Case{"a dynamic worker without servers says so", kDynamic(tfjob().role("Worker", 2)),
-             "Worker", 0,
-             R"({"cluster":{"worker":{"0":"mnist-worker-0.team.svc:2222"},"ps":null},)"
-             R"("task":{"type":"worker","index":0}})"},
-        Case{"a server of dynamic workers knows itself",
-             kDynamic(tfjob().role("Worker", 3).role("PS", 2)), "PS", 1,
-             R"({"cluster":{"worker":{},"ps":["mnist-ps-1.team.svc:2222"]},)"
-             R"("task":{"type":"ps","index":1}})"},
-        Case{"everybody else knows nobody", kDynamic(tfjob().role("Worker", 3).role("Chief", 1)),
-             "Chief", 0,
-             R"({"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})"}));
+        TFConfigCase{"a job of one replica has none", tfjob().role("Worker", 1).build(), "Worker",
+                     0, nullptr},
+        TFConfigCase{"all roles are listed in the order of their names",
+                     tfjob().role("Worker", 2).role("PS", 1).role("Chief", 1).build(), "Worker", 1,
+                     R"({"cluster":{"chief":["mnist-chief-0.team.svc:2222"],)"
+                     R"("ps":["mnist-ps-0.team.svc:2222"],)"
+                     R"("worker":["mnist-worker-0.team.svc:2222","mnist-worker-1.team.svc:2222"]},)"
+                     R"("task":{"type":"worker","index":1},"environment":"cloud"})"},
+        TFConfigCase{"a parameter server sees the same cluster",
+                     tfjob().role("Worker", 1).role("PS", 1).build(), "PS", 0,
+                     R"({"cluster":{"ps":["mnist-ps-0.team.svc:2222"],)"
+                     R"("worker":["mnist-worker-0.team.svc:2222"]},)"
+                     R"("task":{"type":"ps","index":0},"environment":"cloud"})"},
+        TFConfigCase{"evaluators and masters are listed too",
+                     tfjob().role("Master", 1).role("Evaluator", 1).build(), "Evaluator", 0,
+                     R"({"cluster":{"evaluator":["mnist-evaluator-0.team.svc:2222"],)"
+                     R"("master":["mnist-master-0.team.svc:2222"]},)"
+                     R"("task":{"type":"evaluator","index":0},"environment":"cloud"})"},
+        TFConfigCase{"each role has its own port",
+                     with_port(tfjob().role("Worker", 1).role("PS", 1).build(), "PS", 5000),
+                     "Worker", 0,
+                     R"({"cluster":{"ps":["mnist-ps-0.team.svc:5000"],)"
+                     R"("worker":["mnist-worker-0.team.svc:2222"]},)"
+                     R"("task":{"type":"worker","index":0},"environment":"cloud"})"},
+        TFConfigCase{"a dynamic worker knows itself and the servers",
+                     kDynamic(tfjob().role("Worker", 3).role("PS", 2)), "Worker", 2,
+                     R"({"cluster":{"worker":{"2":"mnist-worker-2.team.svc:2222"},)"
+                     R"("ps":["mnist-ps-0.team.svc:2222","mnist-ps-1.team.svc:2222"]},)"
+                     R"("task":{"type":"worker","index":2}})"},
+        TFConfigCase{"a dynamic worker without servers says so",
+                     kDynamic(tfjob().role("Worker", 2)), "Worker", 0,
+                     R"({"cluster":{"worker":{"0":"mnist-worker-0.team.svc:2222"},"ps":null},)"
+                     R"("task":{"type":"worker","index":0}})"},
+        TFConfigCase{"a server of dynamic workers knows itself",
+                     kDynamic(tfjob().role("Worker", 3).role("PS", 2)), "PS", 1,
+                     R"({"cluster":{"worker":{},"ps":["mnist-ps-1.team.svc:2222"]},)"
+                     R"("task":{"type":"ps","index":1}})"},
+        TFConfigCase{"everybody else knows nobody",
+                     kDynamic(tfjob().role("Worker", 3).role("Chief", 1)), "Chief", 0,
+                     R"({"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})"}));
 
 }  // namespace
 }  // namespace skiff::training
