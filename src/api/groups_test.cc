@@ -4,15 +4,16 @@
 #include <algorithm>
 
 #include "api/kinds.h"
+#include "api/test_kind.h"
 
 namespace skiff::api {
 namespace {
 
-using Lines = std::vector<std::string>;
+using testing::kNow;
+using testing::Lines;
+using testing::parsed;
 
-constexpr std::int64_t kNow = 1'700'000'300;  // 2023-11-14T22:18:20Z
-
-const Kind& kind(std::string_view name, std::string_view group = "*") {
+const Kind& kind_named(std::string_view name, std::string_view group = "*") {
   const auto& all = builtin_kinds();
   const auto at = std::ranges::find_if(all, [&](const Kind& k) {
     return k.resource.kind == name && (group == "*" || k.resource.group == group);
@@ -21,38 +22,32 @@ const Kind& kind(std::string_view name, std::string_view group = "*") {
   return *at;
 }
 
-json::value parsed(std::string_view text) {
-  auto v = json::parse(text);
-  EXPECT_TRUE(v) << text;
-  return *v;
-}
-
-json::value defaulted(std::string_view name, std::string_view text) {
+json::value defaulted_of(std::string_view name, std::string_view text) {
   json::value v = parsed(text);
-  if (kind(name).set_defaults != nullptr) kind(name).set_defaults(v);
+  if (kind_named(name).set_defaults != nullptr) kind_named(name).set_defaults(v);
   return v;
 }
 
-Lines complaints(std::string_view name, std::string_view text, std::string_view before = {},
-                 std::string_view subresource = {}) {
-  const json::value object = defaulted(name, text);
-  const json::value old = before.empty() ? json::value() : defaulted(name, before);
+Lines complaints_of(std::string_view name, std::string_view text, std::string_view before = {},
+                    std::string_view subresource = {}) {
+  const json::value object = defaulted_of(name, text);
+  const json::value old = before.empty() ? json::value() : defaulted_of(name, before);
   Lines out;
-  for (const Cause& c : kind(name).validate(
+  for (const Cause& c : kind_named(name).validate(
            object, {.old = before.empty() ? nullptr : &old, .subresource = subresource})) {
     out.push_back(c.field + ": " + c.message);
   }
   return out;
 }
 
-std::string cells(std::string_view name, std::string_view text) {
-  return json::serialize(kind(name).cells(parsed(text), kNow));
+std::string cells_of(std::string_view name, std::string_view text) {
+  return json::serialize(kind_named(name).cells(parsed(text), kNow));
 }
 
 TEST(Quota, Rules) {
-  EXPECT_EQ(complaints("ResourceQuota", R"({"spec":{"hard":{"pods":"3","requests.cpu":"1"}}})"),
+  EXPECT_EQ(complaints_of("ResourceQuota", R"({"spec":{"hard":{"pods":"3","requests.cpu":"1"}}})"),
             Lines{});
-  EXPECT_EQ(complaints("ResourceQuota", R"({"spec":{"hard":{"pods":"1500m","beer":"1",
+  EXPECT_EQ(complaints_of("ResourceQuota", R"({"spec":{"hard":{"pods":"1500m","beer":"1",
     "cpu":"-1"},"scopes":["BestEffort","NotBestEffort"]}})"),
             (Lines{R"(spec.hard[pods]: Invalid value: "1500m": must be an integer)",
                    R"(spec.hard[beer]: Invalid value: "beer": must be a standard resource type or )"
@@ -64,18 +59,19 @@ TEST(Quota, Rules) {
                    "scope applied to resource",
                    R"(spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting )"
                    "scopes"}));
-  EXPECT_EQ(complaints("ResourceQuota", R"({"spec":{"scopes":["Terminating"]}})", R"({"spec":{}})"),
-            Lines{R"(spec.scopes: Invalid value: ["Terminating"]: field is immutable)"});
+  EXPECT_EQ(
+      complaints_of("ResourceQuota", R"({"spec":{"scopes":["Terminating"]}})", R"({"spec":{}})"),
+      Lines{R"(spec.scopes: Invalid value: ["Terminating"]: field is immutable)"});
 }
 
 TEST(Quota, Cells) {
-  EXPECT_EQ(cells("ResourceQuota", R"({"status":{"hard":{"pods":"3","limits.cpu":"2",
+  EXPECT_EQ(cells_of("ResourceQuota", R"({"status":{"hard":{"pods":"3","limits.cpu":"2",
     "cpu":"1"},"used":{"pods":"1"}}})"),
             R"(["cpu: 0/1, pods: 1/3","limits.cpu: 0/2","<unknown>"])");
 }
 
 TEST(LimitRange, DefaultsFollowTheBounds) {
-  EXPECT_EQ(json::serialize(defaulted("LimitRange", R"({"spec":{"limits":[{"type":"Container",
+  EXPECT_EQ(json::serialize(defaulted_of("LimitRange", R"({"spec":{"limits":[{"type":"Container",
     "max":{"cpu":"2"},"min":{"memory":"1Mi"}},{"type":"Pod","max":{"cpu":"2"}}]}})")),
             R"({"spec":{"limits":[{"type":"Container","max":{"cpu":"2"},"min":{"memory":"1Mi"},)"
             R"("default":{"cpu":"2"},"defaultRequest":{"cpu":"2","memory":"1Mi"}},)"
@@ -83,7 +79,7 @@ TEST(LimitRange, DefaultsFollowTheBounds) {
 }
 
 TEST(LimitRange, Rules) {
-  EXPECT_EQ(complaints("LimitRange", R"({"spec":{"limits":[{"type":"Container",
+  EXPECT_EQ(complaints_of("LimitRange", R"({"spec":{"limits":[{"type":"Container",
     "max":{"cpu":"1"},"min":{"cpu":"2"},"default":{"cpu":"1"},"defaultRequest":{"cpu":"2"}}]}})"),
             (Lines{R"(spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than )"
                    "max value 1",
@@ -94,7 +90,7 @@ TEST(LimitRange, Rules) {
                    R"(spec.limits[0].default[cpu]: Invalid value: "2": min value 2 is greater )"
                    "than default value 1"}));
   EXPECT_EQ(
-      complaints("LimitRange", R"({"spec":{"limits":[{"type":"Pod","default":{"cpu":"1"}},
+      complaints_of("LimitRange", R"({"spec":{"limits":[{"type":"Pod","default":{"cpu":"1"}},
     {"type":"Pod"},{"type":"PersistentVolumeClaim"},{"type":"Moon"}]}})"),
       (Lines{"spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'",
              R"(spec.limits[1].type: Duplicate value: "Pod")",
@@ -105,10 +101,10 @@ TEST(LimitRange, Rules) {
 }
 
 TEST(Volumes, Rules) {
-  EXPECT_EQ(complaints("PersistentVolume", R"({"spec":{"capacity":{"storage":"1Gi"},
+  EXPECT_EQ(complaints_of("PersistentVolume", R"({"spec":{"capacity":{"storage":"1Gi"},
     "accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})"),
             Lines{});
-  EXPECT_EQ(complaints("PersistentVolume", R"({"spec":{"hostPath":{"path":"/a/../b"},
+  EXPECT_EQ(complaints_of("PersistentVolume", R"({"spec":{"hostPath":{"path":"/a/../b"},
     "nfs":{},"volumeMode":"Tape"}})"),
             (Lines{"spec.accessModes: Required value", "spec.capacity: Required value",
                    R"(spec.capacity: Unsupported value: null: supported values: "storage")",
@@ -116,26 +112,26 @@ TEST(Volumes, Rules) {
                    "spec.nfs: Forbidden: may not specify more than 1 volume type",
                    R"(spec.volumeMode: Unsupported value: "Tape": supported values: "Block", )"
                    R"("Filesystem")"}));
-  EXPECT_EQ(complaints("PersistentVolumeClaim", R"({"spec":{"accessModes":["Some"]}})"),
+  EXPECT_EQ(complaints_of("PersistentVolumeClaim", R"({"spec":{"accessModes":["Some"]}})"),
             (Lines{R"(spec.accessModes: Unsupported value: "Some": supported values: )"
                    R"("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")",
                    "spec.resources[storage]: Required value"}));
   const std::string_view claim = R"({"spec":{"accessModes":["ReadWriteOnce"],
     "resources":{"requests":{"storage":"2Gi"}}},"status":{"phase":"Bound"}})";
-  EXPECT_EQ(complaints("PersistentVolumeClaim", R"({"spec":{"accessModes":["ReadWriteMany"],
+  EXPECT_EQ(complaints_of("PersistentVolumeClaim", R"({"spec":{"accessModes":["ReadWriteMany"],
     "resources":{"requests":{"storage":"2Gi"}}},"status":{"phase":"Bound"}})",
-                       claim),
+                          claim),
             Lines{"spec: Forbidden: spec is immutable after creation except resources.requests and "
                   "volumeAttributesClassName for bound claims"});
-  EXPECT_EQ(complaints("PersistentVolumeClaim", R"({"spec":{"accessModes":["ReadWriteOnce"],
+  EXPECT_EQ(complaints_of("PersistentVolumeClaim", R"({"spec":{"accessModes":["ReadWriteOnce"],
     "resources":{"requests":{"storage":"3Gi"}}},"status":{"phase":"Bound"}})",
-                       claim),
+                          claim),
             Lines{});
 }
 
 TEST(Volumes, Cells) {
   EXPECT_EQ(
-      cells("PersistentVolume", R"({"spec":{"capacity":{"storage":"1Gi"},
+      cells_of("PersistentVolume", R"({"spec":{"capacity":{"storage":"1Gi"},
     "accessModes":["ReadWriteMany","ReadWriteOnce"],"persistentVolumeReclaimPolicy":"Retain",
     "claimRef":{"namespace":"a","name":"b"},"storageClassName":"fast"},
     "status":{"phase":"Bound"}})"),
@@ -143,7 +139,7 @@ TEST(Volumes, Cells) {
 }
 
 TEST(Endpoints, RulesAndCells) {
-  EXPECT_EQ(complaints("Endpoints", R"({"subsets":[{"addresses":[{"ip":"127.0.0.1"}],
+  EXPECT_EQ(complaints_of("Endpoints", R"({"subsets":[{"addresses":[{"ip":"127.0.0.1"}],
     "ports":[{"port":80},{"port":0,"name":"b"}]},{}]})"),
             (Lines{R"(subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": may not be in the )"
                    "loopback range (127.0.0.0/8, ::1/128)",
@@ -151,28 +147,28 @@ TEST(Endpoints, RulesAndCells) {
                    "subsets[0].ports[1].port: Invalid value: 0: must be between 1 and 65535, "
                    "inclusive",
                    "subsets[1]: Required value: must specify `addresses` or `notReadyAddresses`"}));
-  EXPECT_EQ(cells("Endpoints", R"({"subsets":[{"addresses":[{"ip":"1.2.3.4"},{"ip":"1.2.3.5"}],
+  EXPECT_EQ(cells_of("Endpoints", R"({"subsets":[{"addresses":[{"ip":"1.2.3.4"},{"ip":"1.2.3.5"}],
     "ports":[{"port":80},{"port":81}]}]})"),
             R"(["1.2.3.4:80,1.2.3.5:80,1.2.3.4:81 + 1 more...","<unknown>"])");
 }
 
 TEST(EndpointSlice, RulesAndCells) {
-  EXPECT_EQ(complaints("EndpointSlice", R"({"endpoints":[{}],"ports":[{"port":1},{"port":2}]})"),
+  EXPECT_EQ(complaints_of("EndpointSlice", R"({"endpoints":[{}],"ports":[{"port":1},{"port":2}]})"),
             (Lines{"addressType: Required value", R"(ports[1].name: Duplicate value: "")",
                    "endpoints[0].addresses: Required value: must contain at least 1 address"}));
-  EXPECT_EQ(complaints("EndpointSlice", R"({"addressType":"IPv4",
+  EXPECT_EQ(complaints_of("EndpointSlice", R"({"addressType":"IPv4",
     "endpoints":[{"addresses":["::1","x"]}]})"),
             (Lines{R"(endpoints[0].addresses: Invalid value: "::1": must be an IPv4 address)",
                    R"(endpoints[0].addresses[0]: Invalid value: "::1": may not be in the loopback )"
                    "range (127.0.0.0/8, ::1/128)",
                    R"(endpoints[0].addresses[1]: Invalid value: "x": must be a valid IP address, )"
                    "(e.g. 10.9.8.7 or 2001:db8::ffff)"}));
-  EXPECT_EQ(cells("EndpointSlice", R"({"addressType":"IPv4"})"),
+  EXPECT_EQ(cells_of("EndpointSlice", R"({"addressType":"IPv4"})"),
             R"(["IPv4","<unset>","<unset>","<unknown>"])");
 }
 
 TEST(ReplicationController, TakesItsSelectorFromTheTemplate) {
-  const json::value rc = defaulted("ReplicationController", R"({"spec":{"template":{
+  const json::value rc = defaulted_of("ReplicationController", R"({"spec":{"template":{
     "metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"x"}]}}}})");
   EXPECT_EQ(json::get_string(rc, {"spec", "selector", "a"}), "b");
   EXPECT_EQ(json::get_string(rc, {"metadata", "labels", "a"}), "b");
@@ -180,7 +176,7 @@ TEST(ReplicationController, TakesItsSelectorFromTheTemplate) {
   // A template is not a pod yet.
   EXPECT_EQ(json::find(rc, {"spec", "template", "spec", "enableServiceLinks"}), nullptr);
   EXPECT_EQ(
-      complaints("ReplicationController", R"({"spec":{"replicas":-1,"selector":{"a":"c"},
+      complaints_of("ReplicationController", R"({"spec":{"replicas":-1,"selector":{"a":"c"},
     "template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never",
     "containers":[{"name":"c","image":"x"}]}}}})"),
       (Lines{"spec.replicas: Invalid value: -1: must be greater than or equal to 0",
@@ -191,7 +187,7 @@ TEST(ReplicationController, TakesItsSelectorFromTheTemplate) {
 }
 
 TEST(Rbac, Rules) {
-  EXPECT_EQ(complaints("Role", R"({"rules":[{"nonResourceURLs":["/a"]},{"verbs":["get"]}]})"),
+  EXPECT_EQ(complaints_of("Role", R"({"rules":[{"nonResourceURLs":["/a"]},{"verbs":["get"]}]})"),
             (Lines{"rules[0].verbs: Required value: verbs must contain at least one value",
                    R"(rules[0].nonResourceURLs: Invalid value: ["/a"]: namespaced rules cannot )"
                    "apply to non-resource URLs",
@@ -201,12 +197,12 @@ TEST(Rbac, Rules) {
                    "resource"}));
   const std::string_view good = R"({"roleRef":{"kind":"ClusterRole","name":"a"},
     "subjects":[{"kind":"User","name":"u"}]})";
-  EXPECT_EQ(complaints("ClusterRoleBinding", good), Lines{});
-  EXPECT_EQ(json::get_string(defaulted("ClusterRoleBinding", good), {"roleRef", "apiGroup"}),
+  EXPECT_EQ(complaints_of("ClusterRoleBinding", good), Lines{});
+  EXPECT_EQ(json::get_string(defaulted_of("ClusterRoleBinding", good), {"roleRef", "apiGroup"}),
             "rbac.authorization.k8s.io");
-  EXPECT_EQ(json::get_string(defaulted("ClusterRoleBinding", "{}"), {"roleRef", "apiGroup"}),
+  EXPECT_EQ(json::get_string(defaulted_of("ClusterRoleBinding", "{}"), {"roleRef", "apiGroup"}),
             "rbac.authorization.k8s.io");
-  EXPECT_EQ(complaints("ClusterRoleBinding", R"({"roleRef":{"kind":"Role"},
+  EXPECT_EQ(complaints_of("ClusterRoleBinding", R"({"roleRef":{"kind":"Role"},
     "subjects":[{"kind":"ServiceAccount","name":"s"},{"kind":"Robot"}]})"),
             (Lines{R"(roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole")",
                    "roleRef.name: Required value", "subjects[0].namespace: Required value",
@@ -214,62 +210,62 @@ TEST(Rbac, Rules) {
                    R"(subjects[1].kind: Unsupported value: "Robot": supported values: )"
                    R"("ServiceAccount", "User", "Group")"}));
   EXPECT_EQ(
-      complaints("ClusterRoleBinding", R"({"roleRef":{"kind":"ClusterRole","name":"b"}})", good),
+      complaints_of("ClusterRoleBinding", R"({"roleRef":{"kind":"ClusterRole","name":"b"}})", good),
       Lines{R"(roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io",)"
             R"("Kind":"ClusterRole","Name":"b"}: cannot change roleRef)"});
 }
 
 TEST(PriorityClass, Rules) {
-  EXPECT_EQ(complaints("PriorityClass", R"({"metadata":{"name":"a"},"value":1000000001})"),
+  EXPECT_EQ(complaints_of("PriorityClass", R"({"metadata":{"name":"a"},"value":1000000001})"),
             Lines{"value: Forbidden: maximum allowed value of a user defined priority is "
                   "1000000000"});
-  EXPECT_EQ(complaints("PriorityClass", R"({"metadata":{"name":"system-x"},"value":1})"),
+  EXPECT_EQ(complaints_of("PriorityClass", R"({"metadata":{"name":"system-x"},"value":1})"),
             Lines{"metadata.name: Forbidden: priority class names with 'system-' prefix are "
                   "reserved for system use only. error: system-x is not a known system priority "
                   "class"});
-  EXPECT_EQ(complaints("PriorityClass", R"({"metadata":{"name":"a"},"value":2})",
-                       R"({"metadata":{"name":"a"},"value":1})"),
+  EXPECT_EQ(complaints_of("PriorityClass", R"({"metadata":{"name":"a"},"value":2})",
+                          R"({"metadata":{"name":"a"},"value":1})"),
             Lines{"value: Forbidden: may not be changed in an update."});
 }
 
 TEST(DisruptionBudget, RulesAndCells) {
-  EXPECT_EQ(complaints("PodDisruptionBudget", R"({"spec":{"minAvailable":"120%"}})"),
+  EXPECT_EQ(complaints_of("PodDisruptionBudget", R"({"spec":{"minAvailable":"120%"}})"),
             Lines{R"(spec.minAvailable: Invalid value: "120%": must not be greater than 100%)"});
-  EXPECT_EQ(complaints("PodDisruptionBudget", R"({"spec":{"maxUnavailable":-1,"selector":{
+  EXPECT_EQ(complaints_of("PodDisruptionBudget", R"({"spec":{"maxUnavailable":-1,"selector":{
     "matchExpressions":[{"key":"a","operator":"In"}]}}})"),
             (Lines{"spec.maxUnavailable: Invalid value: -1: must be greater than or equal to 0",
                    "spec.selector.matchExpressions[0].values: Required value: must be specified "
                    "when `operator` is 'In' or 'NotIn'"}));
-  EXPECT_EQ(cells("PodDisruptionBudget", R"({"spec":{"minAvailable":2}})"),
+  EXPECT_EQ(cells_of("PodDisruptionBudget", R"({"spec":{"minAvailable":2}})"),
             R"(["2","N/A",0,"<unknown>"])");
 }
 
 TEST(Storage, Rules) {
-  EXPECT_EQ(complaints("StorageClass", R"({"reclaimPolicy":"Recycle"})"),
+  EXPECT_EQ(complaints_of("StorageClass", R"({"reclaimPolicy":"Recycle"})"),
             (Lines{"provisioner: Required value",
                    R"(reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", )"
                    R"("Retain")"}));
-  EXPECT_EQ(complaints("StorageClass", R"({"provisioner":"b"})", R"({"provisioner":"a"})"),
+  EXPECT_EQ(complaints_of("StorageClass", R"({"provisioner":"b"})", R"({"provisioner":"a"})"),
             Lines{"provisioner: Forbidden: updates to provisioner are forbidden."});
-  EXPECT_EQ(complaints("CSINode", R"({"spec":{"drivers":[{"name":"d"}]}})"),
+  EXPECT_EQ(complaints_of("CSINode", R"({"spec":{"drivers":[{"name":"d"}]}})"),
             Lines{"spec.drivers[0].nodeID: Required value"});
-  EXPECT_EQ(complaints("VolumeAttachment", R"({"spec":{"attacher":"a","nodeName":"n",
+  EXPECT_EQ(complaints_of("VolumeAttachment", R"({"spec":{"attacher":"a","nodeName":"n",
     "source":{}}})"),
             Lines{"spec.source: Required value: must specify exactly one of inlineVolumeSpec and "
                   "persistentVolumeName"});
-  EXPECT_EQ(complaints("CSIStorageCapacity", R"({"storageClassName":"","capacity":"-1"})").size(),
-            2U);
-  EXPECT_EQ(complaints("CSIStorageCapacity", R"({"storageClassName":"a","capacity":"1Gi"})"),
+  EXPECT_EQ(
+      complaints_of("CSIStorageCapacity", R"({"storageClassName":"","capacity":"-1"})").size(), 2U);
+  EXPECT_EQ(complaints_of("CSIStorageCapacity", R"({"storageClassName":"a","capacity":"1Gi"})"),
             Lines{});
-  EXPECT_EQ(complaints("CSIStorageCapacity", R"({"storageClassName":"b"})",
-                       R"({"storageClassName":"a"})"),
+  EXPECT_EQ(complaints_of("CSIStorageCapacity", R"({"storageClassName":"b"})",
+                          R"({"storageClassName":"a"})"),
             Lines{R"(storageClassName: Invalid value: "b": field is immutable)"});
-  EXPECT_EQ(json::get_string(defaulted("CSIDriver", "{}"), {"spec", "fsGroupPolicy"}),
+  EXPECT_EQ(json::get_string(defaulted_of("CSIDriver", "{}"), {"spec", "fsGroupPolicy"}),
             "ReadWriteOnceWithFSType");
 }
 
 TEST(Webhooks, Rules) {
-  EXPECT_EQ(complaints("ValidatingWebhookConfiguration", R"({"webhooks":[{"name":"a.b",
+  EXPECT_EQ(complaints_of("ValidatingWebhookConfiguration", R"({"webhooks":[{"name":"a.b",
     "rules":[{"operations":["*","CREATE"],"apiGroups":[""],"apiVersions":["v1"],
     "resources":["pods/*","pods/x"]}],"clientConfig":{"url":"http://h/p?q"},
     "timeoutSeconds":31}]})"),
@@ -289,7 +285,7 @@ TEST(Webhooks, Rules) {
                    "permitted in the URL",
                    "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, "
                    "v1beta1"}));
-  const json::value made = defaulted(
+  const json::value made = defaulted_of(
       "MutatingWebhookConfiguration",
       R"({"kind":"MutatingWebhookConfiguration","webhooks":[{"clientConfig":{"service":{}}}]})");
   EXPECT_EQ(json::serialize(json::get_array(made, {"webhooks"}).at(0)),
@@ -305,8 +301,8 @@ TEST(SigningRequest, RulesAndPreparation) {
       "t";
   const std::string good =
       R"({"spec":{"request":")" + pem + R"(","signerName":"a.org/s","usages":["client auth"]}})";
-  EXPECT_EQ(complaints("CertificateSigningRequest", good), Lines{});
-  EXPECT_EQ(complaints("CertificateSigningRequest", R"({"spec":{"signerName":"a",
+  EXPECT_EQ(complaints_of("CertificateSigningRequest", good), Lines{});
+  EXPECT_EQ(complaints_of("CertificateSigningRequest", R"({"spec":{"signerName":"a",
     "expirationSeconds":1}})"),
             (Lines{R"(spec.request: Invalid value: "": PEM block type must be CERTIFICATE REQUEST)",
                    "spec.usages: Required value",
@@ -316,11 +312,11 @@ TEST(SigningRequest, RulesAndPreparation) {
                    "600 seconds (10 minutes)"}));
   json::value fresh = parsed(R"({"spec":{"username":"liar"},"status":{"certificate":"x"}})");
   const json::value user = parsed(R"({"username":"ann","groups":["g"]})");
-  kind("CertificateSigningRequest").prepare(fresh, {.now = "T", .user = &user});
+  kind_named("CertificateSigningRequest").prepare(fresh, {.now = "T", .user = &user});
   EXPECT_EQ(json::serialize(fresh), R"({"spec":{"username":"ann","groups":["g"]}})");
   json::value approved = parsed(
       R"({"spec":{"username":"eve"},"status":{"conditions":[{"type":"Approved","status":"True"}]}})");
-  kind("CertificateSigningRequest")
+  kind_named("CertificateSigningRequest")
       .prepare(approved, {.old = &fresh, .subresource = "approval", .now = "T"});
   EXPECT_EQ(json::get_string(approved, {"spec", "username"}), "ann");
   EXPECT_EQ(json::get_string(json::get_array(approved, {"status", "conditions"}).at(0),
@@ -329,9 +325,9 @@ TEST(SigningRequest, RulesAndPreparation) {
 }
 
 TEST(RuntimeClass, Rules) {
-  EXPECT_EQ(complaints("RuntimeClass", R"({"handler":"b"})", R"({"handler":"a"})"),
+  EXPECT_EQ(complaints_of("RuntimeClass", R"({"handler":"b"})", R"({"handler":"a"})"),
             Lines{R"(handler: Invalid value: "b": field is immutable)"});
-  EXPECT_EQ(complaints("RuntimeClass", R"({"handler":"a","scheduling":{"tolerations":[
+  EXPECT_EQ(complaints_of("RuntimeClass", R"({"handler":"a","scheduling":{"tolerations":[
     {"key":"k"},{"key":"k"}]}})"),
             Lines{R"(scheduling.tolerations[1]: Duplicate value: {"key":"k"})"});
 }

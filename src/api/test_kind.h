@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/kind.h"
@@ -14,7 +15,7 @@ using Lines = std::vector<std::string>;
 
 inline constexpr std::int64_t kNow = 1'700'000'300;  // 2023-11-14T22:18:20Z
 
-inline json::value parsed(const std::string& text) {
+inline json::value parsed(std::string_view text) {
   auto v = json::parse(text);
   EXPECT_TRUE(v) << text;
   return v ? *v : json::value();

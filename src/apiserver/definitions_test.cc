@@ -6,14 +6,16 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kDefinitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+constexpr std::string_view kDefinitionsPath =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 std::string definitions(std::string_view name = "") {
-  return std::string(kDefinitions) + (name.empty() ? "" : "/" + std::string(name));
+  return std::string(kDefinitionsPath) + (name.empty() ? "" : "/" + std::string(name));
 }
 
-std::string definition(std::string_view plural, std::string_view kind, std::string_view names = "",
-                       std::string_view schema = R"({"type":"object"})") {
+std::string sea_definition(std::string_view plural, std::string_view kind,
+                           std::string_view names = "",
+                           std::string_view schema = R"({"type":"object"})") {
   return R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{)"
          R"("name":")" +
          std::string(plural) + R"(.sea.org"},"spec":{"group":"sea.org","scope":"Namespaced",)" +
@@ -30,7 +32,7 @@ std::string_view reason(const json::value& object, std::string_view type) {
 
 TEST(Definitions, AreEstablishedAtOnce) {
   World w;
-  const auto [code, crd] = w.call("POST", definitions(), definition("boats", "Boat"));
+  const auto [code, crd] = w.call("POST", definitions(), sea_definition("boats", "Boat"));
   ASSERT_EQ(code, 201) << json::serialize(crd);
   EXPECT_TRUE(api::condition_true(crd, "NamesAccepted"));
   EXPECT_TRUE(api::condition_true(crd, "Established"));
@@ -43,11 +45,11 @@ TEST(Definitions, AreEstablishedAtOnce) {
 
 TEST(Definitions, ANameBelongsToTheFirst) {
   World w;
-  ASSERT_EQ(
-      w.call("POST", definitions(), definition("boats", "Boat", R"(,"shortNames":["b"])")).first,
-      201);
+  ASSERT_EQ(w.call("POST", definitions(), sea_definition("boats", "Boat", R"(,"shortNames":["b"])"))
+                .first,
+            201);
   const auto [code, late] =
-      w.call("POST", definitions(), definition("dinghies", "Boat", R"(,"shortNames":["b"])"));
+      w.call("POST", definitions(), sea_definition("dinghies", "Boat", R"(,"shortNames":["b"])"));
   ASSERT_EQ(code, 201) << json::serialize(late);
   EXPECT_FALSE(api::condition_true(late, "NamesAccepted"));
   EXPECT_EQ(reason(late, "NamesAccepted"), "ListKindConflict");
@@ -69,9 +71,10 @@ TEST(Definitions, ANameBelongsToTheFirst) {
 
 TEST(Definitions, RulesAreStoredWithAWarning) {
   World w;
-  const auto [code, crd] = w.call(
-      "POST", definitions(),
-      definition("boats", "Boat", "",
+  const auto [code, crd] =
+      w.call("POST", definitions(),
+             sea_definition(
+                 "boats", "Boat", "",
                  R"({"type":"object","properties":{"spec":{"type":"object","properties":{"n":)"
                  R"({"type":"integer"}},"x-kubernetes-validations":[{"rule":"self.n > 3"}]}}})"));
   ASSERT_EQ(code, 201) << json::serialize(crd);
@@ -82,7 +85,7 @@ TEST(Definitions, RulesAreStoredWithAWarning) {
 
 TEST(Definitions, AVersionThatMayBeOnDiskStays) {
   World w;
-  auto crd = w.call("POST", definitions(), definition("boats", "Boat")).second;
+  auto crd = w.call("POST", definitions(), sea_definition("boats", "Boat")).second;
   json::value second = json::get_array(crd, {"spec", "versions"})[0];
   json::set(second, {"name"}, "v2");
   json::set(second, {"storage"}, true);

@@ -9,7 +9,7 @@
 namespace skiff::apiserver {
 namespace {
 
-const api::Resource kMaps = {.version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
+const api::Resource kMapsResource = {.version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
 
 // ConfigMaps whose rules take it for granted that there is a word in them.
 std::vector<api::Kind> careless_kinds() {
@@ -25,7 +25,7 @@ std::vector<api::Kind> careless_kinds() {
 }
 
 client::Write create(std::string name, json::object data) {
-  client::Write write{.resource = kMaps, .ns = "default"};
+  client::Write write{.resource = kMapsResource, .ns = "default"};
   write.body = json::object{{"apiVersion", "v1"},
                             {"kind", "ConfigMap"},
                             {"metadata", {{"name", name}}},

@@ -9,12 +9,12 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kTable =
+constexpr std::string_view kTableOrJson =
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/"
     "json;as=Table;v=v1beta1;g=meta.k8s.io,"
     "application/json";
 
-std::vector<std::string> names(const json::value& list) {
+std::vector<std::string> listed_names(const json::value& list) {
   std::vector<std::string> out;
   for (const json::value& item : json::get_array(list, {"items"})) {
     out.emplace_back(api::name(item));
@@ -56,7 +56,7 @@ TEST(List, OfManyObjectsIsWrittenWhileItIsRead) {
   world.call("GET", World::pods("?limit=10"));
   EXPECT_EQ(world.last.stream, nullptr) << "a short list goes out in one piece";
   const json::value whole = world.call("GET", World::pods("?pretty=true")).second;
-  ASSERT_EQ(names(whole).size(), 250U);
+  ASSERT_EQ(listed_names(whole).size(), 250U);
 
   const http::Response response = world.server->handle(world.request("GET", World::pods()));
   ASSERT_NE(response.stream, nullptr);
@@ -75,15 +75,16 @@ TEST(List, OfManyObjectsIsWrittenWhileItIsRead) {
 TEST(List, SelectsByLabelAndField) {
   World world;
   add_pods(world, 4);
-  EXPECT_EQ(names(world.call("GET", World::pods("?labelSelector=odd%3D1")).second),
+  EXPECT_EQ(listed_names(world.call("GET", World::pods("?labelSelector=odd%3D1")).second),
             (Words{"p1", "p3"}));
-  EXPECT_EQ(names(world
-                      .call("GET", World::pods("?fieldSelector=metadata.name%3Dp2&limit=500&"
-                                               "resourceVersion=0"))
-                      .second),
+  EXPECT_EQ(listed_names(world
+                             .call("GET", World::pods("?fieldSelector=metadata.name%3Dp2&limit=500&"
+                                                      "resourceVersion=0"))
+                             .second),
             (Words{"p2"}));
-  EXPECT_EQ(names(world.call("GET", "/api/v1/pods?fieldSelector=status.phase!%3DPending").second),
-            Words{});
+  EXPECT_EQ(
+      listed_names(world.call("GET", "/api/v1/pods?fieldSelector=status.phase!%3DPending").second),
+      Words{});
   EXPECT_EQ(world.call("GET", World::pods("?fieldSelector=spec.x%3Dy")).first, 400);
 }
 
@@ -91,7 +92,7 @@ TEST(List, PagesOneSnapshot) {
   World world;
   add_pods(world, 5);
   auto [status, page] = world.call("GET", World::pods("?limit=2"));
-  EXPECT_EQ(names(page), (Words{"p0", "p1"}));
+  EXPECT_EQ(listed_names(page), (Words{"p0", "p1"}));
   EXPECT_EQ(json::get_int(page, {"metadata", "remainingItemCount"}), 3);
   const std::string first(api::resource_version(page));
   // What happens between pages is not seen by them.
@@ -104,11 +105,11 @@ TEST(List, PagesOneSnapshot) {
                        http::escape(json::get_string(page, {"metadata", "continue"})));
   };
   std::tie(status, page) = world.call("GET", next());
-  EXPECT_EQ(names(page), (Words{"p2", "p3"})) << world.last.body;
+  EXPECT_EQ(listed_names(page), (Words{"p2", "p3"})) << world.last.body;
   EXPECT_EQ(api::label(json::get_array(page, {"items"})[1], "odd"), "1");
   EXPECT_EQ(api::resource_version(page), first);
   std::tie(status, page) = world.call("GET", next());
-  EXPECT_EQ(names(page), (Words{"p4"}));
+  EXPECT_EQ(listed_names(page), (Words{"p4"}));
   EXPECT_EQ(json::find(page, {"metadata", "continue"}), nullptr);
   EXPECT_EQ(world.call("GET", World::pods("?continue=nonsense")).first, 400);
 }
@@ -118,11 +119,12 @@ TEST(List, KnowsResourceVersions) {
   add_pods(world, 1);
   const store::Revision then = world.store->revision();
   add_pods(world, 2);
-  EXPECT_EQ(names(world
-                      .call("GET", World::pods(fmt::format(
-                                       "?resourceVersion={}&resourceVersionMatch=Exact", then)))
-                      .second),
-            (Words{"p0"}));
+  EXPECT_EQ(
+      listed_names(world
+                       .call("GET", World::pods(fmt::format(
+                                        "?resourceVersion={}&resourceVersionMatch=Exact", then)))
+                       .second),
+      (Words{"p0"}));
   const auto [status, answer] = world.call("GET", World::pods("?resourceVersion=99999"));
   EXPECT_EQ(status, 504);
   EXPECT_NE(json::get_string(answer, {"message"}).find("Too large resource version"),
@@ -147,7 +149,7 @@ TEST(List, GoesOnWhereTheSnapshotIsGone) {
   const std::string next(json::get_string(answer, {"metadata", "continue"}));
   ASSERT_FALSE(next.empty());
   std::tie(status, answer) = world.call("GET", World::pods("?limit=2&continue=" + next));
-  EXPECT_EQ(names(answer), (Words{"p3"}));
+  EXPECT_EQ(listed_names(answer), (Words{"p3"}));
   std::tie(status, answer) =
       world.call("GET", World::pods("?resourceVersion=2&resourceVersionMatch=Exact"));
   EXPECT_EQ(status, 410);
@@ -165,7 +167,7 @@ TEST(List, ShowsWhatIsOnDiskWhereTheDiskIsBehind) {
   http::Response response = world.server->handle(world.request("GET", World::pods()));
   EXPECT_EQ(response.after_revision, 0u);
   const json::value list = json::parse(response.body).value();
-  EXPECT_EQ(names(list), (Words{"p0", "p1"}));
+  EXPECT_EQ(listed_names(list), (Words{"p0", "p1"}));
   EXPECT_EQ(api::resource_version(list), std::to_string(visible));
 
   response = world.server->handle(world.request("GET", World::pods("?watch=1")));
@@ -204,7 +206,7 @@ TEST(List, IsATableForKubectl) {
   add_pods(world, 1);
   world.clock.advance(std::chrono::seconds(90));
   const auto [status, table] =
-      world.call("GET", World::pods("?limit=500"), "", "", std::string(kTable));
+      world.call("GET", World::pods("?limit=500"), "", "", std::string(kTableOrJson));
   EXPECT_EQ(api::kind(table), "Table");
   EXPECT_EQ(api::api_version(table), "meta.k8s.io/v1");
   const json::array& columns = json::get_array(table, {"columnDefinitions"});
@@ -400,7 +402,7 @@ TEST(Watch, SendsTablesWithColumnsOnce) {
   World world;
   add_pods(world, 2);
   const http::Response response = world.server->handle(
-      world.request("GET", World::pods("?watch=true"), "", "", std::string(kTable)));
+      world.request("GET", World::pods("?watch=true"), "", "", std::string(kTableOrJson)));
   std::string bytes;
   response.stream->pull(bytes, [] {});
   const std::size_t end = bytes.find('\n');

@@ -7,7 +7,7 @@
 namespace skiff::apiserver {
 namespace {
 
-std::string text(const json::value& v, std::initializer_list<std::string_view> path) {
+std::string text_at(const json::value& v, std::initializer_list<std::string_view> path) {
   return std::string(json::get_string(v, path));
 }
 
@@ -19,8 +19,8 @@ TEST(Create, FillsWhatTheServerOwns) {
   EXPECT_EQ(api::ns(pod), "default");
   EXPECT_EQ(api::uid(pod).size(), 36u);
   EXPECT_EQ(json::get_int(pod, {"metadata", "generation"}), 1);
-  EXPECT_EQ(text(pod, {"metadata", "creationTimestamp"}), "2026-01-01T00:00:00Z");
-  EXPECT_EQ(text(pod, {"status", "phase"}), "Pending");
+  EXPECT_EQ(text_at(pod, {"metadata", "creationTimestamp"}), "2026-01-01T00:00:00Z");
+  EXPECT_EQ(text_at(pod, {"status", "phase"}), "Pending");
   EXPECT_GT(api::revision(pod), 0u);
   EXPECT_EQ(world.call("GET", World::pods("/a")).second, pod);
 }
@@ -91,7 +91,7 @@ TEST(Create, RefusesWithTheRealSentence) {
     const auto [status, answer] = world.call("POST", c.target, c.body);
     EXPECT_EQ(status, c.status);
     EXPECT_EQ(api::kind(answer), "Status");
-    EXPECT_NE(text(answer, {"message"}).find(c.message), std::string::npos) << world.last.body;
+    EXPECT_NE(text_at(answer, {"message"}).find(c.message), std::string::npos) << world.last.body;
   }
 }
 
@@ -115,8 +115,8 @@ TEST(Create, TwiceIsAlreadyExists) {
   world.call("POST", World::pods(), world.pod("a"));
   const auto [status, answer] = world.call("POST", World::pods(), world.pod("a"));
   EXPECT_EQ(status, 409);
-  EXPECT_EQ(text(answer, {"message"}), "pods \"a\" already exists");
-  EXPECT_EQ(text(answer, {"reason"}), "AlreadyExists");
+  EXPECT_EQ(text_at(answer, {"message"}), "pods \"a\" already exists");
+  EXPECT_EQ(text_at(answer, {"reason"}), "AlreadyExists");
 }
 
 TEST(Write, RefusalWaitsForTheStateItTellsOf) {
@@ -162,7 +162,7 @@ TEST(Create, TakesANamespaceInProtobufAsKubectlSendsIt) {
                  "application/vnd.kubernetes.protobuf,application/json");
   ASSERT_EQ(status, 201) << world.last.body;
   EXPECT_EQ(api::name(answer), "harbour");
-  EXPECT_EQ(text(answer, {"status", "phase"}), "Active");
+  EXPECT_EQ(text_at(answer, {"status", "phase"}), "Active");
   EXPECT_EQ(api::label(answer, "kubernetes.io/metadata.name"), "harbour");
 }
 
@@ -176,8 +176,8 @@ TEST(Update, CountsGenerationsAndKeepsWhatTheServerOwns) {
   auto [status, next] = world.call("PUT", World::pods("/a"), json::serialize(object));
   ASSERT_EQ(status, 200) << world.last.body;
   EXPECT_EQ(json::get_int(next, {"metadata", "generation"}), 2);
-  EXPECT_EQ(text(next, {"status", "phase"}), "Pending");
-  EXPECT_EQ(text(next, {"metadata", "creationTimestamp"}), "2026-01-01T00:00:00Z");
+  EXPECT_EQ(text_at(next, {"status", "phase"}), "Pending");
+  EXPECT_EQ(text_at(next, {"metadata", "creationTimestamp"}), "2026-01-01T00:00:00Z");
   EXPECT_EQ(api::uid(next), uid);
 
   json::set(next, {"metadata", "labels", "x"}, "y");
@@ -203,7 +203,7 @@ TEST(Update, OfAStaleVersionIsAConflict) {
              "application/merge-patch+json");
   const auto [status, answer] = world.call("PUT", World::pods("/a"), json::serialize(object));
   EXPECT_EQ(status, 409);
-  EXPECT_EQ(text(answer, {"message"}),
+  EXPECT_EQ(text_at(answer, {"message"}),
             "Operation cannot be fulfilled on pods \"a\": the object has been modified; please "
             "apply your changes to the latest version and try again");
 }
@@ -216,7 +216,7 @@ TEST(Status, LeavesTheSpecAlone) {
   json::set(object, {"metadata", "labels", "x"}, "y");
   const auto [status, next] = world.call("PUT", World::pods("/a/status"), json::serialize(object));
   ASSERT_EQ(status, 200) << world.last.body;
-  EXPECT_EQ(text(next, {"status", "phase"}), "Running");
+  EXPECT_EQ(text_at(next, {"status", "phase"}), "Running");
   EXPECT_EQ(json::find(next, {"spec", "activeDeadlineSeconds"}), nullptr);
   EXPECT_EQ(api::label(next, "x"), "y");  // controllers may note things there
   EXPECT_EQ(json::get_int(next, {"metadata", "generation"}), 1);
@@ -235,7 +235,7 @@ TEST(Patch, KnowsThreeFormsBesidesApply) {
       R"({"spec":{"containers":[{"name":"c","image":"z"}]},"metadata":{"annotations":{"k":"v"}}})",
       "application/strategic-merge-patch+json");
   ASSERT_EQ(status, 200) << world.last.body;
-  EXPECT_EQ(text(json::get_array(pod, {"spec", "containers"})[0], {"image"}), "z");
+  EXPECT_EQ(text_at(json::get_array(pod, {"spec", "containers"})[0], {"image"}), "z");
   EXPECT_EQ(json::get_array(json::get_array(pod, {"spec", "containers"})[0], {"command"}).size(),
             1u);
   std::tie(status, pod) =
@@ -269,14 +269,14 @@ TEST(Delete, LeavesABoundPodToItsAgentForTheGraceTime) {
   EXPECT_EQ(world.call("POST", World::pods("/p/binding"), R"({"target":{"name":"n1"}})").first,
             201);
   const json::value bound = world.call("GET", World::pods("/p")).second;
-  EXPECT_EQ(text(bound, {"spec", "nodeName"}), "n1");
+  EXPECT_EQ(text_at(bound, {"spec", "nodeName"}), "n1");
   EXPECT_TRUE(api::condition_true(bound, "PodScheduled"));
   EXPECT_EQ(world.call("POST", World::pods("/p/binding"), R"({"target":{"name":"n2"}})").first,
             409);
 
   const auto [status, answer] = world.call("DELETE", World::pods("/p"));
   EXPECT_EQ(status, 200);
-  EXPECT_EQ(text(answer, {"metadata", "deletionTimestamp"}), "2026-01-01T00:00:30Z");
+  EXPECT_EQ(text_at(answer, {"metadata", "deletionTimestamp"}), "2026-01-01T00:00:30Z");
   EXPECT_EQ(json::get_int(answer, {"metadata", "deletionGracePeriodSeconds"}), 30);
   EXPECT_EQ(world.call("GET", World::pods("/p")).first, 200);
   world.call("DELETE", World::pods("/p"), R"({"gracePeriodSeconds":0})");
@@ -310,7 +310,7 @@ TEST(Delete, ChecksPreconditions) {
   const auto [status, answer] =
       world.call("DELETE", World::pods("/p"), R"({"preconditions":{"uid":"other"}})");
   EXPECT_EQ(status, 409);
-  EXPECT_NE(text(answer, {"message"}).find("the UID in the precondition (other) does not match"),
+  EXPECT_NE(text_at(answer, {"message"}).find("the UID in the precondition (other) does not match"),
             std::string::npos);
 }
 
@@ -321,8 +321,9 @@ TEST(Delete, LeavesTheServersOwnNamespaces) {
     const std::string target = "/api/v1/namespaces/" + std::string(name);
     const auto [status, answer] = world.call("DELETE", target);
     EXPECT_EQ(status, 403);
-    EXPECT_EQ(text(answer, {"message"}), "namespaces \"" + std::string(name) +
-                                             "\" is forbidden: this namespace may not be deleted");
+    EXPECT_EQ(
+        text_at(answer, {"message"}),
+        "namespaces \"" + std::string(name) + "\" is forbidden: this namespace may not be deleted");
     EXPECT_FALSE(api::deleting(world.call("GET", target).second));
   }
 }
@@ -347,20 +348,20 @@ TEST(Definitions, AreServedAtOnce) {
   EXPECT_TRUE(api::condition_true(crd, "NamesAccepted"));
 
   EXPECT_EQ(world.call("GET", boats + "/a").first, 404);
-  EXPECT_EQ(text(world.call("GET", boats + "/a").second, {"message"}),
+  EXPECT_EQ(text_at(world.call("GET", boats + "/a").second, {"message"}),
             "boats.sea.example.org \"a\" not found");
   const auto [status, boat] =
       world.call("POST", boats + "?fieldValidation=Strict",
                  R"({"apiVersion":"sea.example.org/v1","kind":"Boat",)"
                  R"("metadata":{"name":"a","namespace":"default"},"spec":{"crew":3}})");
   ASSERT_EQ(status, 201) << world.last.body;
-  EXPECT_EQ(text(boat, {"spec", "sail"}), "lug");
+  EXPECT_EQ(text_at(boat, {"spec", "sail"}), "lug");
   const auto [bad, answer] =
       world.call("POST", boats + "?fieldValidation=Strict",
                  R"({"apiVersion":"sea.example.org/v1","kind":"Boat","metadata":{"name":"b"},)"
                  R"("spec":{"anchor":"x","crew":0}})");
   EXPECT_EQ(bad, 400);
-  EXPECT_EQ(text(answer, {"message"}),
+  EXPECT_EQ(text_at(answer, {"message"}),
             "Boat in version \"v1\" cannot be handled as a Boat: strict decoding error: unknown "
             "field \"spec.anchor\"");
   EXPECT_EQ(world
@@ -512,7 +513,7 @@ TEST(Logs, ChooseTheContainerAndSayWhyThereAreNone) {
   world.call("POST", World::pods("/p/binding"), R"({"target":{"name":"n1"}})");
   const auto [status, answer] = world.call("GET", World::pods("/p/log"));
   EXPECT_EQ(status, 400);
-  EXPECT_EQ(text(answer, {"message"}),
+  EXPECT_EQ(text_at(answer, {"message"}),
             "container \"c\" in pod \"p\" is waiting to start: ContainerCreating");
 }
 

@@ -9,9 +9,9 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kTable = "application/json;as=Table;v=v1;g=meta.k8s.io";
+constexpr std::string_view kTableOnly = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
-class UsageWorld : public testing::Test {
+class UsageWorld : public ::testing::Test {
  protected:
   UsageWorld() : world_({.usage = [this] { return now_; }}, kinds()) {
     for (auto& [name, schema] : api::metrics_schemas()) world_.registry.add(name, schema);
@@ -152,13 +152,13 @@ TEST_F(UsageWorld, DiscoveryAndExplanationsKnowIt) {
 TEST_F(UsageWorld, TablesAreForPeople) {
   pod("web", "a");
   const auto [code, table] =
-      world_.call("GET", kRoot + "/pods", "", "application/json", std::string(kTable));
+      world_.call("GET", kRoot + "/pods", "", "application/json", std::string(kTableOnly));
   EXPECT_EQ(code, 200);
   EXPECT_EQ(json::get_string(table, {"kind"}), "Table");
   EXPECT_EQ(json::serialize(json::get_array(table, {"rows"})[0].at("cells")),
             R"(["web","1500000n","2Ki","10.25s"])");
   const auto one = world_.call("GET", kRoot + "/namespaces/default/pods/web", "",
-                               "application/json", std::string(kTable));
+                               "application/json", std::string(kTableOnly));
   EXPECT_EQ(json::get_array(one.second, {"rows"}).size(), 1u);
 }
 

@@ -6,7 +6,7 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kOld = "/api/v1/namespaces/default/events";
+constexpr std::string_view kOldEventsPath = "/api/v1/namespaces/default/events";
 constexpr std::string_view kNew = "/apis/events.k8s.io/v1/namespaces/default/events";
 
 std::string new_event(std::string_view name) {
@@ -19,7 +19,9 @@ std::string new_event(std::string_view name) {
 class Views : public ::testing::Test {
  protected:
   World world;
-  std::string old_path(std::string_view rest = "") { return std::string(kOld) + std::string(rest); }
+  std::string old_path(std::string_view rest = "") {
+    return std::string(kOldEventsPath) + std::string(rest);
+  }
   std::string new_path(std::string_view rest = "") { return std::string(kNew) + std::string(rest); }
 };
 

@@ -6,19 +6,15 @@
 #include "cli/describe.h"
 #include "cli/manifests.h"
 #include "cli/printer.h"
+#include "cli/testing/objects.h"
 #include "cli/train/manifest.h"
 #include "cli/why.h"
 
 namespace skiff::cli {
 namespace {
 
-json::value doc(std::string_view text) {
-  auto parsed = yaml::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return parsed ? *parsed : json::value();
-}
-
-Object object(std::string_view text) { return std::make_shared<const json::value>(doc(text)); }
+using testing::doc;
+using testing::object;
 
 TEST(Printer, ColumnsAlign) {
   EXPECT_EQ(columns({{"NAME", "AGE"}, {"a", "1s"}, {"longer", "20m"}}),
@@ -147,7 +143,7 @@ struct WhyCase {
   const char* says;
 };
 
-class Why : public testing::TestWithParam<WhyCase> {};
+class Why : public ::testing::TestWithParam<WhyCase> {};
 
 TEST_P(Why, SaysIt) {
   Situation situation{.object = object(GetParam().object)};
@@ -159,7 +155,7 @@ TEST_P(Why, SaysIt) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Why,
-    testing::Values(
+    ::testing::Values(
         WhyCase{"a pod that does not fit says what is short",
                 "{kind: Pod, metadata: {name: p}, status: {conditions: [{type: PodScheduled, "
                 "status: 'False', "

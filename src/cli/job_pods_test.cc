@@ -9,7 +9,7 @@
 namespace skiff::cli {
 namespace {
 
-Object pod(std::string name, std::string owner) {
+Object owned_pod(std::string name, std::string owner) {
   json::value out = json::object{{"metadata", {{"name", name}}}};
   if (!owner.empty()) {
     out.at("metadata").as_object()["ownerReferences"] = json::array{
@@ -25,10 +25,10 @@ std::string names(const Result<std::vector<Object>>& pods) {
   return out;
 }
 
-const std::vector<Object> kNamed = {pod("mnist-chief-0", "TFJob"),
-                                    pod("mnist-master-0", "PyTorchJob"),
-                                    pod("mnist-worker-0", "TFJob"), pod("stray", "")};
-const std::vector<Object> kInSet = {pod("mnist-node-0-0-x7", "Job")};
+const std::vector<Object> kNamed = {owned_pod("mnist-chief-0", "TFJob"),
+                                    owned_pod("mnist-master-0", "PyTorchJob"),
+                                    owned_pod("mnist-worker-0", "TFJob"), owned_pod("stray", "")};
+const std::vector<Object> kInSet = {owned_pod("mnist-node-0-0-x7", "Job")};
 
 TEST(JobPods, AreThoseOfTheKindThatWasAskedFor) {
   EXPECT_EQ(names(job_pods(kNamed, kInSet, "TFJob", "mnist")), "mnist-chief-0 mnist-worker-0 ");

@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/yaml.h"
+#include "cli/testing/objects.h"
 
 namespace skiff::cli {
 namespace {
 
-json::value doc(std::string_view text) {
-  auto parsed = yaml::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return parsed ? *parsed : json::value();
-}
+using testing::doc;
 
 std::string said(std::string_view text, std::int64_t revision = 0) {
   const auto status = rollout_status(doc(text), revision);

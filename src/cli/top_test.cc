@@ -1,17 +1,14 @@
 #include <gtest/gtest.h>
 
+#include "cli/testing/objects.h"
 #include "cli/top_text.h"
 
 namespace skiff::cli {
 namespace {
 
-Object object(std::string_view text) {
-  auto parsed = json::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return std::make_shared<const json::value>(*parsed);
-}
+using testing::object;
 
-const std::vector<Object>& pods() {
+const std::vector<Object>& metered_pods() {
   static const std::vector<Object> kPods = {
       object(R"({"metadata":{"name":"web","namespace":"team"},"containers":[
         {"name":"app","usage":{"cpu":"1500000n","memory":"2048Ki"}},
@@ -22,14 +19,14 @@ const std::vector<Object>& pods() {
 }
 
 TEST(TopPods, AddsUpContainersAndRoundsAsKubectlDoes) {
-  EXPECT_EQ(top_pods(pods(), {}), R"(NAME   CPU(cores)   MEMORY(bytes)
+  EXPECT_EQ(top_pods(metered_pods(), {}), R"(NAME   CPU(cores)   MEMORY(bytes)
 db     1000m        0Mi
 web    252m         3Mi
 )");
 }
 
 TEST(TopPods, ShowsNamespacesAndContainers) {
-  EXPECT_EQ(top_pods(pods(), {.containers = true, .with_namespace = true}),
+  EXPECT_EQ(top_pods(metered_pods(), {.containers = true, .with_namespace = true}),
             R"(NAMESPACE   POD   NAME   CPU(cores)   MEMORY(bytes)
 default     db    db     1000m        0Mi
 team        web   app    2m           2Mi
@@ -38,9 +35,9 @@ team        web   log    250m         1Mi
 }
 
 TEST(TopPods, TheLargestComesFirst) {
-  EXPECT_EQ(top_pods(pods(), {.sort_by = "memory", .with_header = false}),
+  EXPECT_EQ(top_pods(metered_pods(), {.sort_by = "memory", .with_header = false}),
             "web   252m    3Mi\ndb    1000m   0Mi\n");
-  EXPECT_EQ(top_pods(pods(), {.sort_by = "cpu", .with_header = false}),
+  EXPECT_EQ(top_pods(metered_pods(), {.sort_by = "cpu", .with_header = false}),
             "db    1000m   0Mi\nweb   252m    3Mi\n");
 }
 

@@ -8,22 +8,19 @@
 #include "cli/json_path.h"
 #include "cli/metadata_change.h"
 #include "cli/output.h"
+#include "cli/testing/objects.h"
 #include "cli/wait_for.h"
 
 namespace skiff::cli {
 namespace {
 
-using namespace std::chrono_literals;
+using testing::doc;
 
-json::value doc(std::string_view text) {
-  auto parsed = yaml::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return parsed ? *parsed : json::value();
-}
+using namespace std::chrono_literals;
 
 // --- jsonpath ---
 
-const json::value& pods() {
+const json::value& listed_pods() {
   static const json::value value = doc(R"(
 items:
 - metadata: {name: a, labels: {app: web, "a.b/c": x}}
@@ -78,7 +75,7 @@ TEST(JsonPath, FindsWhatKubectlFinds) {
     SCOPED_TRACE(c.path);
     const auto path = JsonPath::parse(c.path);
     ASSERT_TRUE(path) << path.error().message;
-    EXPECT_EQ(path->render(pods()), c.text);
+    EXPECT_EQ(path->render(listed_pods()), c.text);
   }
 }
 
@@ -95,7 +92,7 @@ TEST(JsonPath, IsRefusedWhereItIsNone) {
 std::string named(const json::value& object) { return "pod/" + std::string(api::name(object)); }
 
 TEST(Output, TakesTheFormsOfKubectl) {
-  const json::array objects = json::get_array(pods(), {"items"});
+  const json::array objects = json::get_array(listed_pods(), {"items"});
   const auto text = [&](std::string_view form, json::array all, bool list = true) {
     const auto format = parse_format(form);
     EXPECT_TRUE(format) << format.error().message;

@@ -3,22 +3,19 @@
 #include <gtest/gtest.h>
 
 #include "base/yaml.h"
+#include "cli/testing/objects.h"
 #include "cli/why.h"
 
 namespace skiff::cli {
 namespace {
 
-const Time kNow = *parse_time("2026-11-15T12:00:00Z");
+using testing::object;
 
-Object object(const std::string& text) {
-  auto parsed = yaml::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return std::make_shared<const json::value>(parsed ? *parsed : json::value());
-}
+const Time kWhyAdviceNow = *parse_time("2026-11-15T12:00:00Z");
 
 std::string all(const Situation& situation) {
   std::string out;
-  for (const std::string& line : explain(situation, kNow)) out += line + "\n";
+  for (const std::string& line : explain(situation, kWhyAdviceNow)) out += line + "\n";
   return out;
 }
 

@@ -6,19 +6,21 @@
 #include "api/meta.h"
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
+#include "control/testing/resources.h"
 #include "env/sim/clock.h"
 
 namespace skiff::control {
 namespace {
 
+using testing::kEvents;
+
 using namespace std::chrono_literals;
 
-const api::Resource kEvents = {.version = "v1", .plural = "events", .kind = "Event"};
-const api::Resource kRoots = {
+const api::Resource kNotedRoots = {
     .group = "test.dev", .version = "v1", .plural = "echoes", .kind = "Echo"};
 
 // A server that answers submits when it is told to.
-class SlowServer : public testing::MemoryServer {
+class HeldServer : public testing::MemoryServer {
  public:
   using MemoryServer::MemoryServer;
   void submit(std::vector<client::Write> writes, Done done) override {
@@ -35,7 +37,7 @@ class SlowServer : public testing::MemoryServer {
 class Recorder : public ::testing::Test {
  protected:
   env::sim::Clock clock;
-  SlowServer server{clock};
+  HeldServer server{clock};
   std::unique_ptr<EventRecorder> recorder = std::make_unique<EventRecorder>(server, clock);
 
   void record(int i, bool warning = false) {
@@ -118,17 +120,18 @@ TEST(Rest, LetsWhatHappensAfterAWriteBecomeOnePlan) {
   testing::MemoryServer server(clock);
   int plans = 0;
   Runtime runtime(server, clock, {.rest = 100ms});
-  runtime.add(Controller{.name = "c", .root = kRoots, .plan = [&](const Observed& observed, Time) {
-                           ++plans;
-                           const auto now = json::get_int(*observed.root, {"status", "seen"});
-                           const auto wish = json::get_int(*observed.root, {"metadata", "n"});
-                           Plan plan;
-                           if (now != wish) plan.status = json::object{{"seen", wish.value_or(0)}};
-                           return plan;
-                         }});
+  runtime.add(
+      Controller{.name = "c", .root = kNotedRoots, .plan = [&](const Observed& observed, Time) {
+                   ++plans;
+                   const auto now = json::get_int(*observed.root, {"status", "seen"});
+                   const auto wish = json::get_int(*observed.root, {"metadata", "n"});
+                   Plan plan;
+                   if (now != wish) plan.status = json::object{{"seen", wish.value_or(0)}};
+                   return plan;
+                 }});
   const auto wish = [&](int n) {
     ASSERT_TRUE(server.write({.verb = client::Verb::kMergePatch,
-                              .resource = kRoots,
+                              .resource = kNotedRoots,
                               .ns = "ns",
                               .name = "a",
                               .body = json::object{{"metadata", {{"n", n}}}}}));
@@ -138,7 +141,7 @@ TEST(Rest, LetsWhatHappensAfterAWriteBecomeOnePlan) {
     for (int i = 0; i < 10; ++i) next = runtime.pump();
     return next;
   };
-  ASSERT_TRUE(server.write({.resource = kRoots,
+  ASSERT_TRUE(server.write({.resource = kNotedRoots,
                             .ns = "ns",
                             .body = json::object{{"metadata", {{"name", "a"}, {"n", 1}}}}}));
   pump();
@@ -150,7 +153,7 @@ TEST(Rest, LetsWhatHappensAfterAWriteBecomeOnePlan) {
   clock.advance(100ms);
   pump();
   EXPECT_EQ(plans, 2);
-  EXPECT_EQ(json::get_int(*server.get(kRoots, "ns", "a"), {"status", "seen"}), 3);
+  EXPECT_EQ(json::get_int(*server.get(kNotedRoots, "ns", "a"), {"status", "seen"}), 3);
 }
 
 }  // namespace

@@ -9,13 +9,14 @@
 #include "base/random.h"
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
+#include "control/testing/resources.h"
 #include "env/sim/clock.h"
 
 namespace skiff::control {
 namespace {
 
-const api::Resource kServices = {.version = "v1", .plural = "services", .kind = "Service"};
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
+using testing::kPods;
+using testing::kServices;
 
 std::vector<std::string> words(const json::value& list) {
   return list.is_array() ? json::strings(list.get_array()) : std::vector<std::string>{};

@@ -7,18 +7,20 @@
 #include "api/meta.h"
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
+#include "control/testing/resources.h"
 #include "env/sim/clock.h"
 
 namespace skiff::control {
 namespace {
 
+using testing::kEvents;
+
 using testing::MemoryServer;
 
-const api::Resource kRoots = {
+const api::Resource kMarkRoots = {
     .group = "test.dev", .version = "v1", .plural = "marks", .kind = "Mark"};
 const api::Resource kOthers = {
     .group = "test.dev", .version = "v1", .plural = "others", .kind = "Other"};
-const api::Resource kEvents = {.version = "v1", .plural = "events", .kind = "Event"};
 
 bool marked(const json::value& object) { return json::find(object, {"status"}) != nullptr; }
 
@@ -43,14 +45,14 @@ struct GuardTest : ::testing::Test {
                                  .log = [this](std::string_view line) { log.emplace_back(line); }}};
 
   void make(std::string name, json::value list) {
-    client::Write write{.resource = kRoots, .ns = "ns"};
+    client::Write write{.resource = kMarkRoots, .ns = "ns"};
     write.body =
         json::object{{"metadata", {{"name", name}}}, {"spec", {{"list", std::move(list)}}}};
     ASSERT_TRUE(server.write(write));
   }
   void change(std::string name, json::value list) {
     client::Write write{
-        .verb = client::Verb::kMergePatch, .resource = kRoots, .ns = "ns", .name = name};
+        .verb = client::Verb::kMergePatch, .resource = kMarkRoots, .ns = "ns", .name = name};
     write.body = json::object{{"spec", {{"list", std::move(list)}}}};
     ASSERT_TRUE(server.write(write));
   }
@@ -63,7 +65,7 @@ struct GuardTest : ::testing::Test {
     ADD_FAILURE() << "does not settle";
     return {};
   }
-  json::value get(std::string_view name) { return *server.get(kRoots, "ns", name); }
+  json::value get(std::string_view name) { return *server.get(kMarkRoots, "ns", name); }
   // "PlanFailed of bad by length-controller, Warning: ..." for each event.
   std::vector<std::string> events() {
     std::vector<std::string> out;
@@ -79,7 +81,7 @@ struct GuardTest : ::testing::Test {
 };
 
 TEST_F(GuardTest, a_plan_that_throws_is_an_error_of_its_key_and_stops_no_other) {
-  runtime.add(Controller{.name = "length-controller", .root = kRoots, .plan = plan_length});
+  runtime.add(Controller{.name = "length-controller", .root = kMarkRoots, .plan = plan_length});
   make("bad", "no list");
   make("good", json::array{1, 2});
   EXPECT_EQ(settle(), std::chrono::milliseconds(5)) << "tried again, after a back-off";
@@ -94,7 +96,7 @@ TEST_F(GuardTest, a_plan_that_throws_is_an_error_of_its_key_and_stops_no_other) 
 }
 
 TEST_F(GuardTest, it_backs_off_like_any_failure_and_nothing_is_listed_anew) {
-  runtime.add(Controller{.name = "length-controller", .root = kRoots, .plan = plan_length});
+  runtime.add(Controller{.name = "length-controller", .root = kMarkRoots, .plan = plan_length});
   make("bad", "no list");
   Duration last = settle();
   for (int i = 0; i < 20; ++i) {
@@ -106,7 +108,7 @@ TEST_F(GuardTest, it_backs_off_like_any_failure_and_nothing_is_listed_anew) {
 }
 
 TEST_F(GuardTest, who_mends_the_object_is_served_at_once) {
-  runtime.add(Controller{.name = "length-controller", .root = kRoots, .plan = plan_length});
+  runtime.add(Controller{.name = "length-controller", .root = kMarkRoots, .plan = plan_length});
   make("bad", "no list");
   Duration last = settle();
   for (int i = 0; i < 20; ++i) {
@@ -119,7 +121,7 @@ TEST_F(GuardTest, who_mends_the_object_is_served_at_once) {
 }
 
 TEST_F(GuardTest, what_says_which_objects_a_root_looks_at_may_throw_too) {
-  Controller controller{.name = "length-controller", .root = kRoots, .plan = plan_length};
+  Controller controller{.name = "length-controller", .root = kMarkRoots, .plan = plan_length};
   controller.seen = {{.resource = kOthers,
                       .wants = [](const json::value& root) -> std::vector<std::string> {
                         return {std::string(json::view(root.at("wants").as_string()))};
@@ -127,7 +129,7 @@ TEST_F(GuardTest, what_says_which_objects_a_root_looks_at_may_throw_too) {
                       .has = [](const json::value&) { return std::vector<std::string>{"x"}; }}};
   runtime.add(std::move(controller));
   make("bad", json::array{});
-  client::Write good{.resource = kRoots, .ns = "ns"};
+  client::Write good{.resource = kMarkRoots, .ns = "ns"};
   good.body =
       json::object{{"metadata", {{"name", "good"}}}, {"wants", "x"}, {"spec", {{"list", {1}}}}};
   ASSERT_TRUE(server.write(good));
@@ -141,7 +143,7 @@ TEST_F(GuardTest, what_says_which_objects_a_root_looks_at_may_throw_too) {
 TEST_F(GuardTest, a_plan_that_throws_at_a_refusal_keeps_the_back_off_of_the_refusal) {
   runtime.add(Controller{
       .name = "maker",
-      .root = kRoots,
+      .root = kMarkRoots,
       .owned = {kOthers},
       .hears_refusals = true,
       .plan = [](const Observed& observed, Time) -> Plan {
@@ -179,7 +181,7 @@ struct Books {
 
 GlobalController marker(const std::shared_ptr<Books>& books) {
   return {.name = "marker",
-          .watched = {kRoots},
+          .watched = {kMarkRoots},
           .changed =
               [books](std::size_t, const Object&, const Object& after) {
                 if (after == nullptr) throw std::logic_error("gone");
@@ -196,7 +198,7 @@ GlobalController marker(const std::shared_ptr<Books>& books) {
                 for (const auto& [key, object] : books->waiting) {
                   if (marked(*object)) continue;
                   client::Write write{.verb = client::Verb::kMergePatch,
-                                      .resource = kRoots,
+                                      .resource = kMarkRoots,
                                       .ns = key.ns,
                                       .name = key.name,
                                       .subresource = "status"};
@@ -223,8 +225,8 @@ TEST_F(GuardTest, of_one_that_is_gone_only_the_log_tells) {
   runtime.add(marker(std::make_shared<Books>()));
   make("a", json::array{});
   settle();
-  ASSERT_TRUE(
-      server.write({.verb = client::Verb::kDelete, .resource = kRoots, .ns = "ns", .name = "a"}));
+  ASSERT_TRUE(server.write(
+      {.verb = client::Verb::kDelete, .resource = kMarkRoots, .ns = "ns", .name = "a"}));
   settle();
   EXPECT_EQ(log, std::vector<std::string>{"marker: a bug in Skiff: gone"});
   EXPECT_TRUE(events().empty());

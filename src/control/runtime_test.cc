@@ -7,20 +7,22 @@
 
 #include "api/meta.h"
 #include "control/testing/memory_server.h"
+#include "control/testing/resources.h"
 #include "env/sim/clock.h"
 
 namespace skiff::control {
 namespace {
 
+using testing::kEvents;
+using testing::kPods;
+
 using testing::MemoryServer;
 
-const api::Resource kRoots = {
+const api::Resource kEchoRoots = {
     .group = "test.dev", .version = "v1", .plural = "echoes", .kind = "Echo"};
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
-const api::Resource kEvents = {.version = "v1", .plural = "events", .kind = "Event"};
 
 client::Write create_root(std::string name, int replicas) {
-  client::Write write{.resource = kRoots, .ns = "ns"};
+  client::Write write{.resource = kEchoRoots, .ns = "ns"};
   write.body = json::object{{"metadata", {{"name", name}}}, {"spec", {{"replicas", replicas}}}};
   return write;
 }
@@ -109,7 +111,7 @@ struct RuntimeTest : ::testing::Test {
         RuntimeOptions{.wake = [this] { woken = true; },
                        .log = [this](std::string_view line) { log.emplace_back(line); }});
     made->add(Controller{.name = "echo-controller",
-                         .root = kRoots,
+                         .root = kEchoRoots,
                          .owned = {kPods},
                          .plan = [this](const Observed& observed, Time now) {
                            ++plans;
@@ -132,7 +134,7 @@ struct RuntimeTest : ::testing::Test {
   std::size_t count(const api::Resource& resource) {
     return server.list(resource, {}, {})->items.size();
   }
-  json::value root(std::string_view name) { return *server.get(kRoots, "ns", name); }
+  json::value root(std::string_view name) { return *server.get(kEchoRoots, "ns", name); }
 };
 
 TEST_F(RuntimeTest, a_root_gets_its_children_and_then_its_status) {
@@ -165,8 +167,8 @@ TEST_F(RuntimeTest, a_deleted_child_comes_back_and_a_deleted_root_is_forgotten) 
       server.write({.verb = client::Verb::kDelete, .resource = kPods, .ns = "ns", .name = "a-1"}));
   settle();
   EXPECT_EQ(count(kPods), 2u);
-  ASSERT_TRUE(
-      server.write({.verb = client::Verb::kDelete, .resource = kRoots, .ns = "ns", .name = "a"}));
+  ASSERT_TRUE(server.write(
+      {.verb = client::Verb::kDelete, .resource = kEchoRoots, .ns = "ns", .name = "a"}));
   settle();
   EXPECT_EQ(count(kPods), 0u);
 }
@@ -202,7 +204,7 @@ TEST_F(RuntimeTest, a_changed_spec_ends_the_back_off) {
   settle();
   server.refuse = {};
   client::Write patch{
-      .verb = client::Verb::kMergePatch, .resource = kRoots, .ns = "ns", .name = "a"};
+      .verb = client::Verb::kMergePatch, .resource = kEchoRoots, .ns = "ns", .name = "a"};
   patch.body = json::object{{"spec", {{"replicas", 2}}}};
   ASSERT_TRUE(server.write(patch));
   settle();
@@ -403,7 +405,7 @@ TEST(RefusalTest, what_is_written_at_once_after_one_is_waited_for_once) {
   Runtime runtime(server, clock,
                   RuntimeOptions{.log = [&](std::string_view line) { log.emplace_back(line); }});
   runtime.add(Controller{.name = "echo-controller",
-                         .root = kRoots,
+                         .root = kEchoRoots,
                          .owned = {kPods},
                          .hears_refusals = true,
                          .plan = [](const Observed& observed, Time now) {
@@ -419,7 +421,7 @@ TEST(RefusalTest, what_is_written_at_once_after_one_is_waited_for_once) {
     runtime.pump();
     clock.advance(std::chrono::seconds(31));  // longer than who is blocked waits
   }
-  EXPECT_EQ(json::get_string(*server.get(kRoots, "ns", "a"), {"status", "why"}), "quota");
+  EXPECT_EQ(json::get_string(*server.get(kEchoRoots, "ns", "a"), {"status", "why"}), "quota");
   for (const std::string& line : log) EXPECT_TRUE(line.contains(": quota (attempt ")) << line;
 }
 
@@ -456,7 +458,7 @@ TEST_F(RuntimeTest, a_key_that_never_sees_its_own_writes_lists_again_in_the_end)
   ASSERT_TRUE(server.write(create_root("a", 2)));
   runtime->pump();
   ASSERT_EQ(count(kPods), 2u);
-  server.quiet = {kRoots.key(), kPods.key()};
+  server.quiet = {kEchoRoots.key(), kPods.key()};
   const int before = plans;
   EXPECT_EQ(settle(), std::chrono::seconds(30));
   clock.advance(std::chrono::milliseconds(29'999));
@@ -475,7 +477,7 @@ TEST_F(RuntimeTest, a_root_that_is_gone_gets_no_children_however_late_we_hear_of
   // One that writes no status, which would carry the condition by itself.
   runtime = std::make_unique<Runtime>(server, clock);
   runtime->add(Controller{.name = "silent-controller",
-                          .root = kRoots,
+                          .root = kEchoRoots,
                           .owned = {kPods},
                           .plan = [](const Observed& observed, Time now) {
                             Plan plan = plan_echo(observed, now);
@@ -485,9 +487,9 @@ TEST_F(RuntimeTest, a_root_that_is_gone_gets_no_children_however_late_we_hear_of
   ASSERT_TRUE(server.write(create_root("a", 1)));
   settle();
   ASSERT_EQ(count(kPods), 1u);
-  server.quiet = {kRoots.key()};
-  ASSERT_TRUE(
-      server.write({.verb = client::Verb::kDelete, .resource = kRoots, .ns = "ns", .name = "a"}));
+  server.quiet = {kEchoRoots.key()};
+  ASSERT_TRUE(server.write(
+      {.verb = client::Verb::kDelete, .resource = kEchoRoots, .ns = "ns", .name = "a"}));
   ASSERT_EQ(count(kPods), 0u);
   const std::uint64_t writes = server.writes();
   for (int i = 0; i < 100; ++i) {
@@ -515,7 +517,7 @@ TEST_F(RuntimeTest, a_dear_plan_rests_for_nineteen_times_what_it_took) {
     clock.advance(std::chrono::hours(1));
     plan_takes = takes;
     client::Write patch{.verb = client::Verb::kMergePatch,
-                        .resource = kRoots,
+                        .resource = kEchoRoots,
                         .ns = "ns",
                         .name = "a" + std::to_string(takes.count())};
     int times = 0;

@@ -15,18 +15,20 @@
 #include "control/blocked.h"
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
+#include "control/testing/resources.h"
 #include "env/sim/clock.h"
 
 namespace skiff::control {
 namespace {
 
+using testing::kEvents;
+using testing::kPods;
+using testing::kServices;
+
 using namespace std::chrono_literals;
 using testing::MemoryServer;
 
-const api::Resource kServices = {.version = "v1", .plural = "services", .kind = "Service"};
 const api::Resource kJobs = {.group = "test.dev", .version = "v1", .plural = "jobs", .kind = "Job"};
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
-const api::Resource kEvents = {.version = "v1", .plural = "events", .kind = "Event"};
 
 client::Write creation(const api::Resource& resource, std::string_view name) {
   client::Write write{.resource = resource, .ns = "ns"};
@@ -50,9 +52,9 @@ class TickingClock : public env::Clock {
 };
 
 // Each write of a submit takes its time; watches give their events in portions, where set.
-class SlowServer : public MemoryServer {
+class LateServer : public MemoryServer {
  public:
-  explicit SlowServer(env::sim::Clock& clock) : MemoryServer(clock), time_(clock) {}
+  explicit LateServer(env::sim::Clock& clock) : MemoryServer(clock), time_(clock) {}
   void submit(std::vector<client::Write> writes, Done done) override {
     time_.advance(takes * static_cast<int>(writes.size()));
     MemoryServer::submit(std::move(writes), std::move(done));
@@ -92,7 +94,7 @@ class SlowServer : public MemoryServer {
 
 struct TurnTest : ::testing::Test {
   env::sim::Clock clock;
-  SlowServer server{clock};
+  LateServer server{clock};
   std::vector<std::string> planned = {};  // "Service/name", in order
   std::vector<TurnCost> costs = {};
   Runtime runtime{

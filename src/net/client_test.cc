@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::unique_ptr<Server> serve(http::Handler handler, ServerOptions options = {},
-                              std::uint16_t port = 0) {
+std::unique_ptr<Server> serve_plain(http::Handler handler, ServerOptions options = {},
+                                    std::uint16_t port = 0) {
   options.listeners = {{.port = port}};
   auto server = Server::start(std::move(options), std::move(handler));
   EXPECT_TRUE(server) << server.error().message;
@@ -54,7 +54,7 @@ class Script : public http::Stream {
 };
 
 TEST(Client, SendsTheWholeRequestAndReadsTheWholeAnswer) {
-  const auto server = serve([](const http::Request& request) {
+  const auto server = serve_plain([](const http::Request& request) {
     return http::Response{
         .status = 201,
         .headers = {{"X-Seen", std::string(http::header(request.headers, "x-a"))}},
@@ -78,7 +78,7 @@ TEST(Client, SendsTheWholeRequestAndReadsTheWholeAnswer) {
 TEST(Client, SaysWhatToDoWhenNobodyListens) {
   std::uint16_t port = 0;
   {
-    const auto server = serve([](const http::Request&) { return http::Response{}; });
+    const auto server = serve_plain([](const http::Request&) { return http::Response{}; });
     port = server->port(0);
   }
   Client client;
@@ -91,7 +91,7 @@ TEST(Client, SaysWhatToDoWhenNobodyListens) {
 
 TEST(Client, TakesAnAnswerGivenBeforeTheBodyWasRead) {
   const auto server =
-      serve([](const http::Request&) { return http::Response{}; }, {.body_bytes = 100});
+      serve_plain([](const http::Request&) { return http::Response{}; }, {.body_bytes = 100});
   Client client;
   const auto answer = client.send({.port = server->port(0)},
                                   {.method = "POST", .body = std::string(8'000'000, 'x')});
@@ -100,8 +100,8 @@ TEST(Client, TakesAnAnswerGivenBeforeTheBodyWasRead) {
 }
 
 TEST(Client, UsesAConnectionAgain) {
-  const auto server =
-      serve([](const http::Request&) { return http::Response{.body = "x"}; }, {.connections = 1});
+  const auto server = serve_plain([](const http::Request&) { return http::Response{.body = "x"}; },
+                                  {.connections = 1});
   Client client;
   // With one connection allowed, only a kept one can serve these.
   for (int i = 0; i < 5; ++i) {
@@ -115,12 +115,12 @@ TEST(Client, ReplacesAConnectionThatTheServerClosed) {
   const auto answer_as = [](std::string name) {
     return [name](const http::Request&) { return http::Response{.body = name}; };
   };
-  auto server = serve(answer_as("first"));
+  auto server = serve_plain(answer_as("first"));
   Client client;
   const Endpoint endpoint{.port = server->port(0)};
   ASSERT_TRUE(client.send(endpoint, {}));
   server.reset();  // closes the connection that the client keeps
-  server = serve(answer_as("second"), {}, endpoint.port);
+  server = serve_plain(answer_as("second"), {}, endpoint.port);
   const auto answer = client.send(endpoint, {});
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->body, "second");
@@ -129,8 +129,8 @@ TEST(Client, ReplacesAConnectionThatTheServerClosed) {
 TEST(Client, GivesUpInTime) {
   ServerOptions options;
   options.gate = [](std::uint64_t, auto, auto) {};  // never opens
-  const auto server =
-      serve([](const http::Request&) { return http::Response{.after_revision = 1}; }, options);
+  const auto server = serve_plain(
+      [](const http::Request&) { return http::Response{.after_revision = 1}; }, options);
   Client client;
   const auto answer = client.send({.port = server->port(0)}, {}, 50ms);
   ASSERT_FALSE(answer);
@@ -138,7 +138,7 @@ TEST(Client, GivesUpInTime) {
 }
 
 TEST(Client, ReadsAStreamAndNoticesItsEnd) {
-  const auto server = serve([](const http::Request&) {
+  const auto server = serve_plain([](const http::Request&) {
     return http::Response{
         .stream = std::make_unique<Script>(std::vector<std::string>{"a", "bc", "def"}, true)};
   });
@@ -157,7 +157,7 @@ TEST(Client, ReadsAStreamAndNoticesItsEnd) {
 }
 
 TEST(Client, AStreamThatBreaksIsAnErrorAndNotAnEnd) {
-  auto server = serve([](const http::Request&) {
+  auto server = serve_plain([](const http::Request&) {
     return http::Response{.stream = std::make_unique<Script>(std::vector<std::string>{"a"}, false)};
   });
   Client client;
@@ -169,7 +169,7 @@ TEST(Client, AStreamThatBreaksIsAnErrorAndNotAnEnd) {
 }
 
 TEST(Client, IsInterruptedFromAnotherThread) {
-  const auto server = serve([](const http::Request&) {
+  const auto server = serve_plain([](const http::Request&) {
     return http::Response{.stream = std::make_unique<Script>(std::vector<std::string>{"a"}, false)};
   });
   for (const bool all : {false, true}) {
@@ -187,8 +187,8 @@ TEST(Client, IsInterruptedFromAnotherThread) {
 
 TEST(Client, FailsAfterItsEndAlsoWhereItNeedNotWait) {
   // So much that the rest is there, mostly, when the first piece is read.
-  const auto server =
-      serve([](const http::Request&) { return http::Response{.body = std::string(1 << 20, 'x')}; });
+  const auto server = serve_plain(
+      [](const http::Request&) { return http::Response{.body = std::string(1 << 20, 'x')}; });
   for (const bool all : {false, true}) {
     Client client;
     const auto stream = client.open({.port = server->port(0)}, {});
@@ -200,7 +200,7 @@ TEST(Client, FailsAfterItsEndAlsoWhereItNeedNotWait) {
 }
 
 TEST(Client, FailsAfterItsEndAlsoWhereATunnelHasSpokenAlready) {
-  const auto server = serve([](const http::Request&) {
+  const auto server = serve_plain([](const http::Request&) {
     http::Response response{.status = 0};
     response.tunnel = std::make_unique<Given>();
     return response;
@@ -216,7 +216,8 @@ TEST(Client, FailsAfterItsEndAlsoWhereATunnelHasSpokenAlready) {
 }
 
 TEST(Client, ASiblingIsCutOffAlone) {
-  const auto server = serve([](const http::Request&) { return http::Response{.body = "ok"}; });
+  const auto server =
+      serve_plain([](const http::Request&) { return http::Response{.body = "ok"}; });
   const Endpoint endpoint{.port = server->port(0)};
   Client client;
   const auto sibling = client.sibling();
@@ -227,8 +228,8 @@ TEST(Client, ASiblingIsCutOffAlone) {
 }
 
 TEST(Client, ManyThreadsShareIt) {
-  const auto server =
-      serve([](const http::Request& request) { return http::Response{.body = request.target}; });
+  const auto server = serve_plain(
+      [](const http::Request& request) { return http::Response{.body = request.target}; });
   Client client;
   std::atomic<int> right = 0;
   std::vector<std::thread> threads;

@@ -31,7 +31,7 @@ http::Response who(const http::Request& request) {
   return {.body = body.empty() ? "nobody" : body};
 }
 
-std::unique_ptr<Server> serve(const Authority& made) {
+std::unique_ptr<Server> serve_tls(const Authority& made) {
   auto server = Server::start({.listeners = {{.tls = true}},
                                .certificate_pem = made.server.certificate_pem,
                                .key_pem = made.server.key_pem,
@@ -44,7 +44,7 @@ std::unique_ptr<Server> serve(const Authority& made) {
 TEST(Pki, ClientsAreWhoTheirCertificateSays) {
   const Authority made;
   const Authority other;
-  const auto server = serve(made);
+  const auto server = serve_tls(made);
   const auto admin =
       *issue_client(made.ca, "admin, jr", {"system:masters", "people"}, std::chrono::days(1));
   const auto stranger = *issue_client(other.ca, "admin", {"system:masters"}, std::chrono::days(1));
@@ -78,7 +78,7 @@ TEST(Pki, ClientsAreWhoTheirCertificateSays) {
 
 TEST(Pki, ASiblingTrustsTheSameServersAsItsClient) {
   const Authority made;
-  const auto server = serve(made);
+  const auto server = serve_tls(made);
   const Endpoint endpoint{.port = server->port(0), .tls = true, .ca_pem = made.ca.certificate_pem};
   Endpoint stranger = endpoint;
   stranger.ca_pem = Authority().ca.certificate_pem;
@@ -95,7 +95,7 @@ TEST(Pki, ASiblingTrustsTheSameServersAsItsClient) {
 TEST(Pki, ServersAreTrustedOnlyUnderTheirNames) {
   const Authority made;
   const Authority other;
-  const auto server = serve(made);
+  const auto server = serve_tls(made);
   struct Case {
     std::string_view name;
     Endpoint endpoint;
@@ -143,7 +143,7 @@ int run(std::vector<std::string> arguments) {
 
 TEST(Pki, OtherProgramsAcceptTheChainUnderStrictRules) {
   const Authority made;
-  const auto server = serve(made);
+  const auto server = serve_tls(made);
   const auto client = *issue_client(made.ca, "admin", {"system:masters"}, std::chrono::days(1));
   const auto folder = std::filesystem::temp_directory_path() / ("skiff-pki-" + random_token(6));
   std::filesystem::create_directory(folder);

@@ -145,7 +145,7 @@ http::Response echo(const http::Request& request) {
                   std::string(http::header(request.headers, "x-a"))};
 }
 
-std::unique_ptr<Server> serve(http::Handler handler = echo, ServerOptions options = {}) {
+std::unique_ptr<Server> serve_with(http::Handler handler = echo, ServerOptions options = {}) {
   if (options.listeners.empty()) options.listeners = {{}};
   auto server = Server::start(std::move(options), std::move(handler));
   EXPECT_TRUE(server) << server.error().message;
@@ -191,7 +191,7 @@ TEST(Server, AnswersWhatTheHandlerSaysOnce) {
        "HTTP/1.1"},
       {"a negative length", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n", "400", ""},
   };
-  const auto server = serve();
+  const auto server = serve_with();
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     const std::string answer = answer_to(*server, c.request);
@@ -202,7 +202,7 @@ TEST(Server, AnswersWhatTheHandlerSaysOnce) {
 }
 
 TEST(Server, HeadHasTheLengthButNoBody) {
-  const auto server = serve();
+  const auto server = serve_with();
   const std::string answer =
       answer_to(*server, "HEAD /abc HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(answer.contains("Content-Length: 6\r\n")) << answer;
@@ -210,7 +210,7 @@ TEST(Server, HeadHasTheLengthButNoBody) {
 }
 
 TEST(Server, PipelinedRequestsAreAnsweredInOrder) {
-  const auto server = serve();
+  const auto server = serve_with();
   std::string bytes;
   for (int i = 0; i < 500; ++i) {
     bytes += "POST /" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nok";
@@ -227,7 +227,7 @@ TEST(Server, PipelinedRequestsAreAnsweredInOrder) {
 }
 
 TEST(Server, ARequestMayArriveByteByByte) {
-  const auto server = serve();
+  const auto server = serve_with();
   RawSocket socket(server->port(0));
   const std::string_view bytes =
       "\r\nPOST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody";
@@ -236,7 +236,7 @@ TEST(Server, ARequestMayArriveByteByByte) {
 }
 
 TEST(Server, ContinuesAClientThatAsksFirst) {
-  const auto server = serve();
+  const auto server = serve_with();
   RawSocket socket(server->port(0));
   socket.send("PUT /e HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(socket.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -246,7 +246,7 @@ TEST(Server, ContinuesAClientThatAsksFirst) {
 
 TEST(Server, RefusesWhatIsTooLarge) {
   std::atomic<int> handled = 0;
-  const auto server = serve(
+  const auto server = serve_with(
       [&](const http::Request& request) {
         ++handled;
         return echo(request);
@@ -289,7 +289,7 @@ TEST(Server, RefusesWhatIsTooLarge) {
 }
 
 TEST(Server, HangsUpOnClientsThatOnlyHoldSockets) {
-  const auto server = serve(echo, {.idle = 100ms, .request_time = 100ms});
+  const auto server = serve_with(echo, {.idle = 100ms, .request_time = 100ms});
   struct Case {
     std::string_view name, bytes;
   };
@@ -309,7 +309,7 @@ TEST(Server, HangsUpOnClientsThatOnlyHoldSockets) {
 }
 
 TEST(Server, ABodyLargerThanAllBuffersArrivesWhole) {
-  const auto server = serve();
+  const auto server = serve_with();
   RawSocket socket(server->port(0), 4096);
   socket.send("GET /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   const std::string answer = socket.read_all();
@@ -318,7 +318,7 @@ TEST(Server, ABodyLargerThanAllBuffersArrivesWhole) {
 
 TEST(Server, AStreamIsFlushedPieceByPiece) {
   auto tap = std::make_shared<Tap>();
-  const auto server = serve([&](const http::Request&) {
+  const auto server = serve_with([&](const http::Request&) {
     return http::Response{.stream = std::make_unique<TapStream>(tap)};
   });
   RawSocket socket(server->port(0));
@@ -345,7 +345,7 @@ TEST(Server, AStreamToAnOldClientEndsWithTheConnection) {
   auto tap = std::make_shared<Tap>();
   tap->pieces = {"a", "b"};
   tap->ended = true;
-  const auto server = serve([&](const http::Request&) {
+  const auto server = serve_with([&](const http::Request&) {
     return http::Response{.stream = std::make_unique<TapStream>(tap)};
   });
   const std::string answer = answer_to(*server, "GET / HTTP/1.0\r\n\r\n");
@@ -366,7 +366,7 @@ TEST(Server, ASlowReaderIsNotPulledFor) {
     std::atomic<int>& pulls_;
   };
   std::atomic<int> pulls = 0;
-  const auto server = serve([&](const http::Request&) {
+  const auto server = serve_with([&](const http::Request&) {
     return http::Response{.stream = std::make_unique<Endless>(pulls)};
   });
   RawSocket socket(server->port(0), 4096);
@@ -385,7 +385,7 @@ TEST(Server, HangsUpOnAReaderOfAStreamThatStopsReading) {
   auto tap = std::make_shared<Tap>();
   ServerOptions options;
   options.stalled = 300ms;
-  const auto server = serve(
+  const auto server = serve_with(
       [&](const http::Request&) {
         return http::Response{.stream = std::make_unique<TapStream>(tap)};
       },
@@ -401,7 +401,7 @@ TEST(Server, HangsUpOnAReaderOfAStreamThatStopsReading) {
 
 TEST(Server, AClientThatLeavesEndsItsStreamAtOnce) {
   auto tap = std::make_shared<Tap>();
-  const auto server = serve([&](const http::Request&) {
+  const auto server = serve_with([&](const http::Request&) {
     return http::Response{.stream = std::make_unique<TapStream>(tap)};
   });
   RawSocket socket(server->port(0));
@@ -415,7 +415,7 @@ TEST(Server, AClientThatLeavesEndsItsStreamAtOnce) {
 TEST(Server, StopsWithOpenStreamsAndSurvivesLateWakes) {
   std::vector<std::shared_ptr<Tap>> taps;
   std::mutex mutex;
-  auto server = serve([&](const http::Request&) {
+  auto server = serve_with([&](const http::Request&) {
     const std::lock_guard lock(mutex);
     taps.push_back(std::make_shared<Tap>());
     return http::Response{.stream = std::make_unique<TapStream>(taps.back())};
@@ -445,7 +445,7 @@ TEST(Server, AnswersWithTheErrorOfAGateThatRefuses) {
   options.gate = [](std::uint64_t, auto, const std::function<void(const Error&)>& refused) {
     std::thread(refused, Error{.code = Code::kTimeout, .message = "the disk is full"}).join();
   };
-  const auto server = serve(
+  const auto server = serve_with(
       [](const http::Request& request) {
         return http::Response{.body = "done", .after_revision = request.target == "/7" ? 7U : 0U};
       },
@@ -471,7 +471,7 @@ TEST(Server, HoldsAnAnswerUntilItsRevisionIsSafe) {
     held.emplace_back(revision, std::move(ready));
     changed.notify_all();
   };
-  auto server = serve(
+  auto server = serve_with(
       [](const http::Request& request) {
         return http::Response{.body = "done", .after_revision = request.target == "/7" ? 7U : 0U};
       },
@@ -502,7 +502,7 @@ TEST(Server, HoldsAnAnswerUntilItsRevisionIsSafe) {
 TEST(Server, KnowsOurOwnUserOnLoopbackOnlyWhereTold) {
   const auto peer_of = [](Listen listen) {
     http::Peer peer;
-    const auto server = serve(
+    const auto server = serve_with(
         [&](const http::Request& request) {
           peer = request.peer;
           return http::Response{};
@@ -522,7 +522,7 @@ TEST(Server, KnowsOurOwnUserOnLoopbackOnlyWhereTold) {
 }
 
 TEST(Server, SaysWhyItCannotListen) {
-  const auto server = serve();
+  const auto server = serve_with();
   struct Case {
     Listen listen;
     std::string_view message;
@@ -548,7 +548,7 @@ TEST(Server, SaysWhyItCannotListen) {
 }
 
 TEST(Server, AddsListenersWhileItRuns) {
-  const auto server = serve();
+  const auto server = serve_with();
   ASSERT_TRUE(server->add_listener({.address = "127.0.0.2"}));
   Client client;
   const auto answer = client.send({.host = "127.0.0.2", .port = server->port(1)}, {.target = "/2"});
@@ -557,7 +557,7 @@ TEST(Server, AddsListenersWhileItRuns) {
 }
 
 TEST(Server, KeepsConnectionsBelowItsLimit) {
-  const auto server = serve(echo, {.connections = 2});
+  const auto server = serve_with(echo, {.connections = 2});
   RawSocket first(server->port(0)), second(server->port(0));
   for (RawSocket* socket : {&first, &second}) {
     socket->send("GET /in HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -570,7 +570,7 @@ TEST(Server, KeepsConnectionsBelowItsLimit) {
 }
 
 TEST(Server, ServesTwoHundredKeptConnectionsAtOnce) {
-  const auto server = serve();
+  const auto server = serve_with();
   std::deque<RawSocket> sockets;
   for (int i = 0; i < 200; ++i) sockets.emplace_back(server->port(0));
   for (int round = 0; round < 5; ++round) {

@@ -13,7 +13,7 @@ constexpr const char* kService =
     R"({"metadata":{"name":"%","namespace":"default"},"spec":{"clusterIP":"10.96.0.7",
         "selector":{"app":"x"},"ports":[{"port":80}]}})";
 
-std::string service(char name) {
+std::string service_named(char name) {
   std::string out = kService;
   out[out.find('%')] = name;
   return out;
@@ -67,7 +67,7 @@ class AgentServices : public AgentTest {
 TEST_F(AgentServices, AFailureIsToldOnceAndTriedAgainUntilItGoesWell) {
   options_.services_retry = std::chrono::milliseconds(5);
   lead(Answer::kFails);
-  create(kServices, service('a'));
+  create(kServices, service_named('a'));
   EXPECT_TRUE(eventually([&] { return leading_.asked() >= 3; }));
   EXPECT_EQ(told_, 1);
   leading_.answer(Answer::kWell);
@@ -80,7 +80,7 @@ TEST_F(AgentServices, HoweverManyAttemptsFailOneNewAttemptIsOnItsWay) {
   lead(Answer::kFails);
   for (char name = 'a'; name < 'f'; ++name) {
     const int before = leading_.asked();
-    create(kServices, service(name));
+    create(kServices, service_named(name));
     ASSERT_TRUE(eventually([&] { return leading_.asked() > before; }));
   }
   // Five attempts failed. A timer of each would give five in the time of one, and so on.
@@ -96,13 +96,13 @@ TEST_F(AgentServices, WhereThereIsNoNetworkNobodyTriesAgain) {
   options_.resync_every = std::chrono::milliseconds(1);
   // A change that comes while the answer is on its way has an attempt of its own on its way.
   leading_.meanwhile([this] {
-    create(kServices, service('b'));
+    create(kServices, service_named('b'));
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   });
   lead(Answer::kNever);
-  create(kServices, service('a'));
+  create(kServices, service_named('a'));
   EXPECT_TRUE(eventually([&] { return leading_.asked() >= 1; }));
-  create(kServices, service('c'));
+  create(kServices, service_named('c'));
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   EXPECT_EQ(leading_.asked(), 1);
 }
@@ -110,7 +110,7 @@ TEST_F(AgentServices, WhereThereIsNoNetworkNobodyTriesAgain) {
 TEST_F(AgentServices, RulesAreMadeAnewNowAndThenEvenIfNothingHasChanged) {
   options_.resync_every = std::chrono::milliseconds(10);
   lead(Answer::kWell);
-  create(kServices, service('a'));
+  create(kServices, service_named('a'));
   EXPECT_TRUE(eventually([&] { return leading_.asked() >= 3; }));
   EXPECT_EQ(told_, 0);
 }

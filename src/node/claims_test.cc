@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "node/agent_impl.h"
+#include "node/testing/parse.h"
 #include "node/volumes.h"
 
 namespace skiff::node {
@@ -14,17 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-json::value parse(const std::string& text) {
-  auto parsed = json::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return *parsed;
-}
-
 const std::string kMade = R"({"metadata":{"name":"pv","annotations":{
     "pv.kubernetes.io/provisioned-by":"skiff.dev/local-path"}},"spec":{
     "hostPath":{"path":"/data/volumes/pv"},"claimRef":{"uid":"c1"}}})";
 
-class ClaimPlan : public testing::Test {
+class ClaimPlan : public ::testing::Test {
  protected:
   Result<Volume> plan(const std::string& source = R"("persistentVolumeClaim":{"claimName":"c"})") {
     const json::value pod = parse(R"({"metadata":{"name":"p","uid":"u1"},"spec":{"volumes":[

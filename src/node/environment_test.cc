@@ -7,17 +7,12 @@
 
 #include "node/image.h"
 #include "node/service_links.h"
+#include "node/testing/parse.h"
 
 namespace skiff::node {
 namespace {
 
-json::value parse(std::string_view text) {
-  auto parsed = json::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return *parsed;
-}
-
-Result<json::value> lookup(SourceKind kind, std::string_view name) {
+Result<json::value> look_up_sources(SourceKind kind, std::string_view name) {
   if (kind == SourceKind::kConfigMap && name == "map") {
     return parse(R"({"data":{"A":"from map","B":"b"}})");
   }
@@ -44,7 +39,7 @@ struct Built {
 
 Built build(std::string_view container_text, EnvironmentInput* base = nullptr) {
   const json::value container = parse(container_text);
-  EnvironmentInput input{.pod = kPod, .container = container, .lookup = lookup};
+  EnvironmentInput input{.pod = kPod, .container = container, .lookup = look_up_sources};
   if (base != nullptr) {
     input.machine = base->machine;
     input.venv = base->venv;
@@ -124,7 +119,7 @@ TEST(Environment, OfANamespaceWithThousandsOfServicesIsBuiltAtOnce) {
             1);
 }
 
-struct Case {
+struct EnvironmentCase {
   std::string_view sentence;
   std::string_view container;
   std::string_view name;
@@ -132,7 +127,7 @@ struct Case {
 };
 
 TEST(Environment, ResolvesWhatTheContainerSays) {
-  const Case kCases[] = {
+  const EnvironmentCase kCases[] = {
       {"a plain value", R"({"env":[{"name":"X","value":"1"}]})", "X", "1"},
       {"earlier variables are expanded",
        R"({"env":[{"name":"X","value":"1"},{"name":"Y","value":"$(X)2"}]})", "Y", "12"},
@@ -171,7 +166,7 @@ TEST(Environment, ResolvesWhatTheContainerSays) {
        R"({"env":[{"name":"X","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}}]})", "X",
        "8"},
   };
-  for (const Case& c : kCases) {
+  for (const EnvironmentCase& c : kCases) {
     SCOPED_TRACE(c.sentence);
     const Built built = build(c.container);
     EXPECT_EQ(built.error, "");
@@ -277,7 +272,7 @@ Services service_object(const std::string& ns, std::string_view text) {
   return {{{ns, "my-db"}, std::make_shared<const json::value>(std::move(*parsed))}};
 }
 
-Services service(const std::string& ns, const std::string& address) {
+Services db_service(const std::string& ns, const std::string& address) {
   return service_object(
       ns, R"({"metadata":{"name":"my-db"},"spec":{"clusterIP":")" + address +
               R"(","ports":[{"port":80,"name":"web-1"},{"port":53,"protocol":"UDP"}]}})");
@@ -299,13 +294,13 @@ TEST(ServiceLinks, NameTheAddressAndEveryPortOfAService) {
                               {"MY_DB_PORT_53_UDP_PROTO", "udp"},
                               {"MY_DB_PORT_53_UDP_PORT", "53"},
                               {"MY_DB_PORT_53_UDP_ADDR", "10.96.0.7"}};
-  EXPECT_EQ(service_links(kPlainPod, service("ns", "10.96.0.7")), expected);
+  EXPECT_EQ(service_links(kPlainPod, db_service("ns", "10.96.0.7")), expected);
 }
 
 TEST(ServiceLinks, AreOfServicesOfThePodsNamespaceThatHaveAnAddress) {
-  EXPECT_TRUE(service_links(kPlainPod, service("other", "10.96.0.7")).empty());
-  EXPECT_TRUE(service_links(kPlainPod, service("ns", "None")).empty());
-  EXPECT_TRUE(service_links(kPlainPod, service("ns", "")).empty());
+  EXPECT_TRUE(service_links(kPlainPod, db_service("other", "10.96.0.7")).empty());
+  EXPECT_TRUE(service_links(kPlainPod, db_service("ns", "None")).empty());
+  EXPECT_TRUE(service_links(kPlainPod, db_service("ns", "")).empty());
   EXPECT_TRUE(service_links(kPlainPod, service_object("ns", R"({"metadata":{"name":"my-db"},
       "spec":{"type":"ExternalName","externalName":"b.example"}})"))
                   .empty());
@@ -314,7 +309,7 @@ TEST(ServiceLinks, AreOfServicesOfThePodsNamespaceThatHaveAnAddress) {
 TEST(ServiceLinks, AreLeftOutWhereThePodSaysSo) {
   const json::value pod = *json::parse(
       R"({"metadata":{"name":"p","namespace":"ns"},"spec":{"enableServiceLinks":false}})");
-  EXPECT_TRUE(service_links(pod, service("ns", "10.96.0.7")).empty());
+  EXPECT_TRUE(service_links(pod, db_service("ns", "10.96.0.7")).empty());
 }
 
 Services api_service(const std::string& ns) {

@@ -5,8 +5,8 @@
 namespace skiff::node {
 namespace {
 
-Object pod(const std::string& port, const std::string& list = "containers",
-           const std::string& more = "") {
+Object pod_with_port(const std::string& port, const std::string& list = "containers",
+                     const std::string& more = "") {
   auto parsed =
       json::parse(R"({"spec":{")" + list + R"(":[{"ports":[)" + port + "]" + more + "}]}}");
   EXPECT_TRUE(parsed);
@@ -16,30 +16,34 @@ Object pod(const std::string& port, const std::string& list = "containers",
 const char* const kPort = R"({"containerPort":80,"hostPort":8080})";
 
 TEST(HostPorts, OneOfTheMachinesPortsIsForOnePod) {
-  EXPECT_TRUE(port_clash(*pod(kPort), {pod(kPort)}));
-  EXPECT_FALSE(port_clash(*pod(kPort), {}));
-  EXPECT_FALSE(port_clash(*pod(kPort), {pod(R"({"containerPort":80,"hostPort":8081})")}));
-  EXPECT_FALSE(port_clash(*pod(kPort), {pod(R"({"containerPort":8080})")})) << "of the pod alone";
+  EXPECT_TRUE(port_clash(*pod_with_port(kPort), {pod_with_port(kPort)}));
+  EXPECT_FALSE(port_clash(*pod_with_port(kPort), {}));
+  EXPECT_FALSE(port_clash(*pod_with_port(kPort),
+                          {pod_with_port(R"({"containerPort":80,"hostPort":8081})")}));
+  EXPECT_FALSE(port_clash(*pod_with_port(kPort), {pod_with_port(R"({"containerPort":8080})")}))
+      << "of the pod alone";
 }
 
 TEST(HostPorts, ProtocolsAndAddressesAreToldApart) {
   EXPECT_FALSE(
-      port_clash(*pod(kPort), {pod(R"({"containerPort":80,"hostPort":8080,"protocol":"UDP"})")}));
-  const Object here = pod(R"({"containerPort":80,"hostPort":8080,"hostIP":"127.0.0.1"})");
-  const Object there = pod(R"({"containerPort":80,"hostPort":8080,"hostIP":"192.0.2.1"})");
+      port_clash(*pod_with_port(kPort),
+                 {pod_with_port(R"({"containerPort":80,"hostPort":8080,"protocol":"UDP"})")}));
+  const Object here = pod_with_port(R"({"containerPort":80,"hostPort":8080,"hostIP":"127.0.0.1"})");
+  const Object there =
+      pod_with_port(R"({"containerPort":80,"hostPort":8080,"hostIP":"192.0.2.1"})");
   EXPECT_FALSE(port_clash(*here, {there}));
   EXPECT_TRUE(port_clash(*here, {here}));
-  EXPECT_TRUE(port_clash(*here, {pod(kPort)})) << "all addresses";
-  EXPECT_TRUE(
-      port_clash(*pod(R"({"containerPort":80,"hostPort":8080,"hostIP":"0.0.0.0"})"), {there}));
+  EXPECT_TRUE(port_clash(*here, {pod_with_port(kPort)})) << "all addresses";
+  EXPECT_TRUE(port_clash(
+      *pod_with_port(R"({"containerPort":80,"hostPort":8080,"hostIP":"0.0.0.0"})"), {there}));
 }
 
 TEST(HostPorts, ContainersThatEndBeforeTheOthersStartHoldNone) {
-  EXPECT_FALSE(port_clash(*pod(kPort), {pod(kPort, "initContainers")}));
-  EXPECT_TRUE(
-      port_clash(*pod(kPort), {pod(kPort, "initContainers", R"(,"restartPolicy":"Always")")}));
-  EXPECT_TRUE(wants_host_ports(*pod(kPort)));
-  EXPECT_FALSE(wants_host_ports(*pod(kPort, "initContainers")));
+  EXPECT_FALSE(port_clash(*pod_with_port(kPort), {pod_with_port(kPort, "initContainers")}));
+  EXPECT_TRUE(port_clash(*pod_with_port(kPort),
+                         {pod_with_port(kPort, "initContainers", R"(,"restartPolicy":"Always")")}));
+  EXPECT_TRUE(wants_host_ports(*pod_with_port(kPort)));
+  EXPECT_FALSE(wants_host_ports(*pod_with_port(kPort, "initContainers")));
 }
 
 }  // namespace

@@ -6,17 +6,12 @@
 #include "image/archive.h"
 #include "image/test_image.h"
 #include "node/container_setup.h"
+#include "node/testing/parse.h"
 
 namespace skiff::node {
 namespace {
 
 namespace it = image::testing;
-
-json::value parse(std::string_view text) {
-  auto parsed = json::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return *parsed;
-}
 
 class ImageFetch : public ::testing::Test {
  protected:

@@ -7,19 +7,19 @@
 namespace skiff::node {
 namespace {
 
-const api::Resource kMaps{.version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
+const api::Resource kMirroredMaps{.version = "v1", .plural = "configmaps", .kind = "ConfigMap"};
 
-class MirrorTest : public testing::Test {
+class MirrorTest : public ::testing::Test {
  protected:
   void create(std::string_view name) {
-    client::Write write{.resource = kMaps, .ns = "default"};
+    client::Write write{.resource = kMirroredMaps, .ns = "default"};
     write.body =
         json::object{{"metadata", {{"name", json::string(name)}, {"namespace", "default"}}}};
     ASSERT_TRUE(client_.write(write));
   }
   void remove(const std::string& name) {
     client::Write write{
-        .verb = client::Verb::kDelete, .resource = kMaps, .ns = "default", .name = name};
+        .verb = client::Verb::kDelete, .resource = kMirroredMaps, .ns = "default", .name = name};
     write.body = json::object();
     ASSERT_TRUE(client_.write(write));
   }
@@ -44,7 +44,7 @@ class MirrorTest : public testing::Test {
 TEST_F(MirrorTest, KeepsObjectsAndTellsTheDifferencesAfterAGap) {
   create("a");
   create("b");
-  Mirror mirror(client_, kMaps, [] {});
+  Mirror mirror(client_, kMirroredMaps, [] {});
   EXPECT_EQ(names(mirror), (Names{"a", "b"}));
   EXPECT_EQ(mirror.objects().size(), 2U);
   remove("a");
@@ -57,14 +57,14 @@ TEST_F(MirrorTest, KeepsObjectsAndTellsTheDifferencesAfterAGap) {
 
 TEST_F(MirrorTest, KeepsOfAnObjectWhatItIsToldToAndTellsAllOfIt) {
   create("a");
-  Mirror mirror(client_, kMaps, [] {});
+  Mirror mirror(client_, kMirroredMaps, [] {});
   mirror.keep_only([](const Object& object) {
     json::value out = *object;
     out.as_object().erase("data");
     return std::make_shared<const json::value>(std::move(out));
   });
   EXPECT_EQ(names(mirror), Names{"a"});
-  client::Write write{.resource = kMaps, .ns = "default"};
+  client::Write write{.resource = kMirroredMaps, .ns = "default"};
   write.body =
       json::object{{"metadata", {{"name", "b"}, {"namespace", "default"}}}, {"data", {{"k", "v"}}}};
   ASSERT_TRUE(client_.write(write));
@@ -79,7 +79,7 @@ TEST_F(MirrorTest, KeepsOfAnObjectWhatItIsToldToAndTellsAllOfIt) {
 
 TEST_F(MirrorTest, OneThatKeepsNothingTellsWhatChangesFromItsBeginningOn) {
   create("old");
-  Mirror mirror(client_, kMaps, [] {}, Mirror::Keep::kNothing);
+  Mirror mirror(client_, kMirroredMaps, [] {}, Mirror::Keep::kNothing);
   EXPECT_EQ(names(mirror), Names());
   create("new");
   remove("old");
@@ -89,7 +89,7 @@ TEST_F(MirrorTest, OneThatKeepsNothingTellsWhatChangesFromItsBeginningOn) {
 }
 
 TEST_F(MirrorTest, OneThatKeepsNothingSaysThatSomethingWentBy) {
-  Mirror mirror(client_, kMaps, [] {}, Mirror::Keep::kNothing);
+  Mirror mirror(client_, kMirroredMaps, [] {}, Mirror::Keep::kNothing);
   EXPECT_EQ(names(mirror), Names());
   create("unseen");
   client_.forget_history();

@@ -4,30 +4,21 @@
 #include <csignal>
 
 #include "node/pod_plan.h"
+#include "node/testing/records.h"
 
 namespace skiff::node {
 namespace {
+
+using testing::exited;
+using testing::kNow;
+using testing::running;
 
 using std::chrono::seconds;
 using Signals = std::vector<PodActions::Signal>;
 using Starts = std::vector<PodActions::Start>;
 
-const Time kNow = *parse_time("2026-01-02T03:04:05Z");
-
-ContainerRecord running(std::string name) {
-  return {.name = std::move(name), .pid = 7, .started_at = kNow - seconds(5)};
-}
-
-ContainerRecord exited(std::string name, int code) {
-  return {.name = std::move(name),
-          .state = ContainerState::kExited,
-          .started_at = kNow - seconds(5),
-          .finished_at = kNow,
-          .exit_code = code};
-}
-
-PodView view(std::vector<ContainerRecord> records, const std::string& metadata = "",
-             const std::string& policy = "Never") {
+PodView ephemeral_view(std::vector<ContainerRecord> records, const std::string& metadata = "",
+                       const std::string& policy = "Never") {
   const auto pod = json::parse(
       R"({"metadata":{"name":"p","namespace":"ns","uid":"u1")" + metadata +
       R"(},"spec":{"restartPolicy":")" + policy +
@@ -44,20 +35,20 @@ const json::value& debug_status(const PodActions& actions) {
   return json::get_array(*actions.status, {"ephemeralContainerStatuses"}).at(0);
 }
 
-std::string phase(const PodActions& actions) {
+std::string ephemeral_phase(const PodActions& actions) {
   return std::string(json::get_string(*actions.status, {"phase"}));
 }
 
 TEST(EphemeralContainer, StartsInAPodThatRuns) {
-  const PodActions actions = plan_pod(view({running("main")}), kNow);
+  const PodActions actions = plan_pod(ephemeral_view({running("main")}), kNow);
   EXPECT_EQ(actions.start, (Starts{{"debug", 0}}));
   EXPECT_EQ(json::get_string(debug_status(actions), {"state", "waiting", "reason"}),
             "ContainerCreating");
-  EXPECT_EQ(phase(actions), "Running");
+  EXPECT_EQ(ephemeral_phase(actions), "Running");
 }
 
 TEST(EphemeralContainer, WaitsForTheSandbox) {
-  PodView none = view({});
+  PodView none = ephemeral_view({});
   none.sandbox.reset();
   const PodActions actions = plan_pod(none, kNow);
   EXPECT_TRUE(actions.start_sandbox);
@@ -65,7 +56,7 @@ TEST(EphemeralContainer, WaitsForTheSandbox) {
 }
 
 TEST(EphemeralContainer, IsToldAsRunningAndNeverAsReady) {
-  const PodActions actions = plan_pod(view({running("main"), running("debug")}), kNow);
+  const PodActions actions = plan_pod(ephemeral_view({running("main"), running("debug")}), kNow);
   EXPECT_TRUE(actions.start.empty());
   EXPECT_NE(json::find(debug_status(actions), {"state", "running"}), nullptr);
   EXPECT_EQ(json::get_bool(debug_status(actions), {"ready"}), false);
@@ -74,39 +65,41 @@ TEST(EphemeralContainer, IsToldAsRunningAndNeverAsReady) {
 
 TEST(EphemeralContainer, ThatEndedIsNotStartedAgainWhateverThePolicy) {
   const PodActions actions =
-      plan_pod(view({running("main"), exited("debug", 1)}, "", "Always"), kNow);
+      plan_pod(ephemeral_view({running("main"), exited("debug", 1)}, "", "Always"), kNow);
   EXPECT_TRUE(actions.start.empty());
   EXPECT_EQ(json::get_int(debug_status(actions), {"state", "terminated", "exitCode"}), 1);
-  EXPECT_EQ(phase(actions), "Running");
+  EXPECT_EQ(ephemeral_phase(actions), "Running");
 }
 
 TEST(EphemeralContainer, DoesNotKeepAPodThatIsOver) {
-  const PodActions ending = plan_pod(view({exited("main", 0), running("debug")}), kNow);
+  const PodActions ending = plan_pod(ephemeral_view({exited("main", 0), running("debug")}), kNow);
   EXPECT_EQ(ending.signals, (Signals{{"debug", SIGTERM}}));
-  EXPECT_EQ(phase(ending), "Running") << "a pod that is over has nothing left running";
-  const PodActions over = plan_pod(view({exited("main", 0), exited("debug", 143)}), kNow);
+  EXPECT_EQ(ephemeral_phase(ending), "Running") << "a pod that is over has nothing left running";
+  const PodActions over = plan_pod(ephemeral_view({exited("main", 0), exited("debug", 143)}), kNow);
   EXPECT_TRUE(over.stop_sandbox);
-  EXPECT_EQ(phase(over), "Succeeded") << "its own end counts for nothing";
+  EXPECT_EQ(ephemeral_phase(over), "Succeeded") << "its own end counts for nothing";
 }
 
 TEST(EphemeralContainer, EndsWithADeletedPod) {
   const PodActions actions = plan_pod(
-      view({running("main"), running("debug")},
-           R"(,"deletionTimestamp":"2026-01-02T03:04:35Z","deletionGracePeriodSeconds":30)"),
+      ephemeral_view(
+          {running("main"), running("debug")},
+          R"(,"deletionTimestamp":"2026-01-02T03:04:35Z","deletionGracePeriodSeconds":30)"),
       kNow);
   EXPECT_EQ(actions.signals, (Signals{{"debug", SIGTERM}, {"main", SIGTERM}}));
 }
 
 TEST(EphemeralContainer, IsNotStartedInAPodThatEnds) {
   const PodActions actions = plan_pod(
-      view({running("main")},
-           R"(,"deletionTimestamp":"2026-01-02T03:04:35Z","deletionGracePeriodSeconds":30)"),
+      ephemeral_view(
+          {running("main")},
+          R"(,"deletionTimestamp":"2026-01-02T03:04:35Z","deletionGracePeriodSeconds":30)"),
       kNow);
   EXPECT_TRUE(actions.start.empty());
 }
 
 TEST(EphemeralContainer, AnObstacleIsShownAndTriedAgain) {
-  PodView blocked = view({running("main")});
+  PodView blocked = ephemeral_view({running("main")});
   blocked.obstacles["debug"] = {.reason = "ErrImagePull",
                                 .message = "no such image",
                                 .since = kNow,
@@ -118,17 +111,17 @@ TEST(EphemeralContainer, AnObstacleIsShownAndTriedAgain) {
 }
 
 TEST(EphemeralContainer, IsFoundByItsName) {
-  const PodView pod = view({});
+  const PodView pod = ephemeral_view({});
   ASSERT_NE(find_container(*pod.pod, "debug"), nullptr);
   EXPECT_EQ(json::get_string(*find_container(*pod.pod, "debug"), {"image"}), "tools");
 }
 
 TEST(EphemeralContainer, APodThatRanIsNotPendingWhileItEndsForAReason) {
-  PodView evicted = view({exited("main", 143), running("debug")});
+  PodView evicted = ephemeral_view({exited("main", 143), running("debug")});
   evicted.eviction = "the node is low on memory";
-  EXPECT_EQ(phase(plan_pod(evicted, kNow)), "Running");
+  EXPECT_EQ(ephemeral_phase(plan_pod(evicted, kNow)), "Running");
   evicted.sandbox->containers = {exited("main", 143), exited("debug", 143)};
-  EXPECT_EQ(phase(plan_pod(evicted, kNow)), "Failed");
+  EXPECT_EQ(ephemeral_phase(plan_pod(evicted, kNow)), "Failed");
 }
 
 }  // namespace

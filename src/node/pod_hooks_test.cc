@@ -5,34 +5,24 @@
 
 #include "api/meta.h"
 #include "node/pod_plan.h"
+#include "node/testing/records.h"
 
 namespace skiff::node {
 namespace {
+
+using testing::exited;
+using testing::kDeleting;
+using testing::kNow;
+using testing::running;
 
 using std::chrono::seconds;
 using Signals = std::vector<PodActions::Signal>;
 using Hooks = std::vector<PodActions::Hook>;
 using Starts = std::vector<PodActions::Start>;
 
-const Time kNow = *parse_time("2026-01-02T03:04:05Z");
-constexpr const char* kDeleting =
-    R"(,"deletionTimestamp":"2026-01-02T03:04:35Z","deletionGracePeriodSeconds":30)";
 constexpr const char* kPostStart = R"("lifecycle":{"postStart":{"exec":{"command":["x"]}}})";
 constexpr const char* kPreStop = R"("lifecycle":{"preStop":{"exec":{"command":["x"]}}})";
 constexpr const char* kSidecar = R"("restartPolicy":"Always")";
-
-ContainerRecord running(std::string name, int attempt = 0) {
-  return {.name = std::move(name), .attempt = attempt, .pid = 7, .started_at = kNow - seconds(5)};
-}
-
-ContainerRecord exited(std::string name, int code = 0, int attempt = 0) {
-  return {.name = std::move(name),
-          .attempt = attempt,
-          .state = ContainerState::kExited,
-          .started_at = kNow - seconds(5),
-          .finished_at = kNow,
-          .exit_code = code};
-}
 
 struct Named {
   const char* name;

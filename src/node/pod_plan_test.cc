@@ -6,20 +6,19 @@
 
 #include "api/meta.h"
 #include "node/pod_status.h"
+#include "node/testing/parse.h"
+#include "node/testing/records.h"
 
 namespace skiff::node {
 namespace {
 
+using testing::exited;
+using testing::kDeleting;
+using testing::kNow;
+using testing::running;
+
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-const Time kNow = *parse_time("2026-01-02T03:04:05Z");
-
-json::value parse(std::string_view text) {
-  auto parsed = json::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return *parsed;
-}
 
 // A pod with one container "main" and, where asked, one init container "prepare".
 struct PodBuilder {
@@ -47,28 +46,15 @@ struct PodBuilder {
   }
 };
 
-ContainerRecord running(std::string name, int attempt = 0) {
-  return {.name = std::move(name), .attempt = attempt, .pid = 7, .started_at = kNow - seconds(5)};
-}
-
-ContainerRecord exited(std::string name, int code, int attempt = 0) {
-  return {.name = std::move(name),
-          .attempt = attempt,
-          .state = ContainerState::kExited,
-          .started_at = kNow - seconds(5),
-          .finished_at = kNow,
-          .exit_code = code};
-}
-
 SandboxRecord sandbox(std::vector<ContainerRecord> containers, bool alive = true) {
   return {.pod_uid = "u1", .ip = "10.0.0.9", .alive = alive, .containers = std::move(containers)};
 }
 
-PodView view(const PodBuilder& pod, std::optional<SandboxRecord> record = {}) {
+PodView plan_view(const PodBuilder& pod, std::optional<SandboxRecord> record = {}) {
   return {.pod = pod.build(), .sandbox = std::move(record), .host_ip = "10.0.0.1"};
 }
 
-std::string phase(const PodActions& actions) {
+std::string planned_phase(const PodActions& actions) {
   return actions.status ? std::string(json::get_string(*actions.status, {"phase"})) : "(same)";
 }
 
@@ -164,15 +150,15 @@ TEST(PodPhase, FollowsTheDecisionOrderOfKubernetes) {
   };
   for (const PhaseCase& c : kCases) {
     SCOPED_TRACE(c.sentence);
-    EXPECT_EQ(phase(plan_pod(view(c.pod, sandbox(c.containers)), kNow)), c.phase);
+    EXPECT_EQ(planned_phase(plan_pod(plan_view(c.pod, sandbox(c.containers)), kNow)), c.phase);
   }
 }
 
 TEST(PodPlan, MakesTheSandboxBeforeAnyContainer) {
-  const PodActions actions = plan_pod(view({}), kNow);
+  const PodActions actions = plan_pod(plan_view({}), kNow);
   EXPECT_TRUE(actions.start_sandbox);
   EXPECT_TRUE(actions.start.empty());
-  EXPECT_EQ(phase(actions), "Pending");
+  EXPECT_EQ(planned_phase(actions), "Pending");
   EXPECT_EQ(waiting(actions), "ContainerCreating");
   EXPECT_EQ(condition(actions, "PodReadyToStartContainers"), "False");
   EXPECT_EQ(json::get_string(*actions.status, {"startTime"}), "2026-01-02T03:04:05Z");
@@ -180,7 +166,7 @@ TEST(PodPlan, MakesTheSandboxBeforeAnyContainer) {
 }
 
 TEST(PodPlan, StartsAllContainersInALivingSandboxAndTellsAddresses) {
-  const PodActions actions = plan_pod(view({.mains = 2}, sandbox({})), kNow);
+  const PodActions actions = plan_pod(plan_view({.mains = 2}, sandbox({})), kNow);
   EXPECT_FALSE(actions.start_sandbox);
   const std::vector<PodActions::Start> both = {{"main", 0}, {"other", 0}};
   EXPECT_EQ(actions.start, both);
@@ -191,34 +177,34 @@ TEST(PodPlan, StartsAllContainersInALivingSandboxAndTellsAddresses) {
 
 TEST(PodPlan, RunsInitContainersOneByOneBeforeTheRest) {
   const PodBuilder pod{.init = true};
-  PodActions actions = plan_pod(view(pod, sandbox({})), kNow);
+  PodActions actions = plan_pod(plan_view(pod, sandbox({})), kNow);
   EXPECT_EQ(actions.start, (std::vector<PodActions::Start>{{"prepare", 0}}));
   EXPECT_EQ(waiting(actions), "PodInitializing");
   EXPECT_EQ(condition(actions, "Initialized"), "False ContainersNotInitialized");
-  actions = plan_pod(view(pod, sandbox({running("prepare")})), kNow);
+  actions = plan_pod(plan_view(pod, sandbox({running("prepare")})), kNow);
   EXPECT_TRUE(actions.start.empty());
-  actions = plan_pod(view(pod, sandbox({exited("prepare", 0)})), kNow);
+  actions = plan_pod(plan_view(pod, sandbox({exited("prepare", 0)})), kNow);
   EXPECT_EQ(actions.start, (std::vector<PodActions::Start>{{"main", 0}}));
   EXPECT_EQ(condition(actions, "Initialized"), "True");
 }
 
 TEST(PodPlan, ContainersThatAFailedInitContainerKeptFromStartingStayInitializing) {
   const PodBuilder pod{.policy = "Never", .init = true};
-  const PodActions actions = plan_pod(view(pod, sandbox({exited("prepare", 1)})), kNow);
-  EXPECT_EQ(phase(actions), "Failed");
+  const PodActions actions = plan_pod(plan_view(pod, sandbox({exited("prepare", 1)})), kNow);
+  EXPECT_EQ(planned_phase(actions), "Failed");
   EXPECT_EQ(waiting(actions), "PodInitializing");
 }
 
 TEST(PodPlan, KeepsSidecarsBesideTheContainersAndEndsThemAfter) {
   const PodBuilder pod{.init = true, .sidecar = true};
-  PodActions actions = plan_pod(view(pod, sandbox({running("prepare")})), kNow);
+  PodActions actions = plan_pod(plan_view(pod, sandbox({running("prepare")})), kNow);
   EXPECT_EQ(actions.start, (std::vector<PodActions::Start>{{"main", 0}}));
-  actions = plan_pod(view(pod, sandbox({running("prepare"), exited("main", 0)})), kNow);
+  actions = plan_pod(plan_view(pod, sandbox({running("prepare"), exited("main", 0)})), kNow);
   EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"prepare", SIGTERM}}));
 }
 
 TEST(PodPlan, TellsAReadyPodByItsConditions) {
-  const PodActions actions = plan_pod(view({}, sandbox({running("main")})), kNow);
+  const PodActions actions = plan_pod(plan_view({}, sandbox({running("main")})), kNow);
   EXPECT_EQ(condition(actions, "Ready"), "True");
   EXPECT_EQ(condition(actions, "ContainersReady"), "True");
   const json::value& main = container_status(actions, "main");
@@ -233,7 +219,7 @@ TEST(PodPlan, KeepsConditionsOfOthersAndTheTimeOfTheLastTransition) {
   pod.status =
       R"({"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"x"},
           {"type":"Initialized","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]})";
-  const PodActions actions = plan_pod(view(pod, sandbox({running("main")})), kNow);
+  const PodActions actions = plan_pod(plan_view(pod, sandbox({running("main")})), kNow);
   EXPECT_EQ(condition(actions, "PodScheduled"), "True");
   const json::value wrapped = json::object{{"status", *actions.status}};
   EXPECT_EQ(json::get_string(json::value(*api::condition(wrapped, "Initialized")),
@@ -243,16 +229,17 @@ TEST(PodPlan, KeepsConditionsOfOthersAndTheTimeOfTheLastTransition) {
 
 TEST(PodPlan, HoldsReadyBackForReadinessGates) {
   const PodBuilder pod{.extra_spec = R"(,"readinessGates":[{"conditionType":"x/y"}])"};
-  const PodActions actions = plan_pod(view(pod, sandbox({running("main")})), kNow);
+  const PodActions actions = plan_pod(plan_view(pod, sandbox({running("main")})), kNow);
   EXPECT_EQ(condition(actions, "ContainersReady"), "True");
   EXPECT_EQ(condition(actions, "Ready"), "False ReadinessGatesNotReady");
 }
 
 TEST(PodPlan, SaysNothingTwice) {
   PodBuilder pod;
-  const PodActions first = plan_pod(view(pod, sandbox({running("main")})), kNow);
+  const PodActions first = plan_pod(plan_view(pod, sandbox({running("main")})), kNow);
   pod.status = json::serialize(*first.status);
-  const PodActions second = plan_pod(view(pod, sandbox({running("main")})), kNow + seconds(60));
+  const PodActions second =
+      plan_pod(plan_view(pod, sandbox({running("main")})), kNow + seconds(60));
   EXPECT_FALSE(second.status) << json::serialize(*second.status);
 }
 
@@ -278,7 +265,7 @@ TEST(PodPlan, NamesHowAContainerEnded) {
   };
   for (const EndCase& c : kCases) {
     SCOPED_TRACE(c.sentence);
-    const PodActions actions = plan_pod(view({}, sandbox({c.record})), kNow);
+    const PodActions actions = plan_pod(plan_view({}, sandbox({c.record})), kNow);
     EXPECT_EQ(ended(actions), c.reason);
     EXPECT_EQ(json::get_int(container_status(actions, "main"), {"state", "terminated", "exitCode"}),
               c.code);
@@ -291,10 +278,10 @@ TEST(PodPlan, NeverRunsAFinishedPodAgain) {
   for (const char* over : {"Succeeded", "Failed"}) {
     PodBuilder pod{.policy = "Always"};
     pod.status = std::string(R"({"phase":")") + over + R"("})";
-    PodActions actions = plan_pod(view(pod), kNow);
+    PodActions actions = plan_pod(plan_view(pod), kNow);
     EXPECT_FALSE(actions.start_sandbox);
     EXPECT_FALSE(actions.status);
-    actions = plan_pod(view(pod, sandbox({running("main")})), kNow);
+    actions = plan_pod(plan_view(pod, sandbox({running("main")})), kNow);
     EXPECT_TRUE(actions.stop_sandbox);
     EXPECT_TRUE(actions.start.empty());
   }
@@ -302,7 +289,7 @@ TEST(PodPlan, NeverRunsAFinishedPodAgain) {
 
 TEST(PodPlan, RestartsAtOnceTheFirstTimeAndCountsTheAttempt) {
   const PodActions actions =
-      plan_pod(view({.policy = "OnFailure"}, sandbox({exited("main", 1)})), kNow);
+      plan_pod(plan_view({.policy = "OnFailure"}, sandbox({exited("main", 1)})), kNow);
   EXPECT_EQ(actions.start, (std::vector<PodActions::Start>{{"main", 1}}));
 }
 
@@ -311,7 +298,7 @@ TEST(PodPlan, BacksOffLongerAndLongerAndShowsIt) {
   for (int streak = 0; streak < 9; ++streak) {
     EXPECT_EQ(restart_delay(streak), seconds(delays[streak])) << streak;
   }
-  PodView second = view({.policy = "Always"}, sandbox({exited("main", 1, 1)}));
+  PodView second = plan_view({.policy = "Always"}, sandbox({exited("main", 1, 1)}));
   second.memory.restarts["main"] = {.counted = 0, .streak = 1};
   PodActions actions = plan_pod(second, kNow + seconds(3));
   EXPECT_TRUE(actions.start.empty());
@@ -330,7 +317,7 @@ TEST(PodPlan, BacksOffLongerAndLongerAndShowsIt) {
 TEST(PodPlan, ForgetsTheBackOffAfterTenMinutesOfRunning) {
   ContainerRecord record = exited("main", 1, 6);
   record.started_at = kNow - minutes(11);
-  PodView late = view({.policy = "Always"}, sandbox({record}));
+  PodView late = plan_view({.policy = "Always"}, sandbox({record}));
   late.memory.restarts["main"] = {.counted = 5, .streak = 6};
   const PodActions actions = plan_pod(late, kNow);
   EXPECT_EQ(actions.start, (std::vector<PodActions::Start>{{"main", 7}}));
@@ -339,15 +326,15 @@ TEST(PodPlan, ForgetsTheBackOffAfterTenMinutesOfRunning) {
 
 TEST(PodPlan, WithoutMemoryTakesTheBackOffFromTheRestartCount) {
   const PodActions actions =
-      plan_pod(view({.policy = "Always"}, sandbox({exited("main", 1, 3)})), kNow);
+      plan_pod(plan_view({.policy = "Always"}, sandbox({exited("main", 1, 3)})), kNow);
   EXPECT_EQ(actions.wake_after, Duration(seconds(40)));
 }
 
 TEST(PodPlan, MovesTheEndOfTheRunBeforeIntoLastState) {
   PodBuilder pod{.policy = "Always"};
-  const PodActions first = plan_pod(view(pod, sandbox({exited("main", 4)})), kNow);
+  const PodActions first = plan_pod(plan_view(pod, sandbox({exited("main", 4)})), kNow);
   pod.status = json::serialize(*first.status);
-  const PodActions actions = plan_pod(view(pod, sandbox({running("main", 1)})), kNow);
+  const PodActions actions = plan_pod(plan_view(pod, sandbox({running("main", 1)})), kNow);
   const json::value& main = container_status(actions, "main");
   EXPECT_EQ(json::get_int(main, {"lastState", "terminated", "exitCode"}), 4);
   EXPECT_EQ(json::get_int(main, {"restartCount"}), 1);
@@ -355,7 +342,7 @@ TEST(PodPlan, MovesTheEndOfTheRunBeforeIntoLastState) {
 }
 
 TEST(PodPlan, ShowsAnObstacleAndStartsNothingUntilItsRetry) {
-  PodView blocked = view({}, sandbox({}));
+  PodView blocked = plan_view({}, sandbox({}));
   blocked.obstacles["main"] = {.reason = "CreateContainerConfigError",
                                .message = "secret \"s\" not found",
                                .since = kNow,
@@ -369,7 +356,7 @@ TEST(PodPlan, ShowsAnObstacleAndStartsNothingUntilItsRetry) {
 }
 
 TEST(PodPlan, TurnsAPullErrorIntoAPullBackOff) {
-  PodView blocked = view({}, sandbox({}));
+  PodView blocked = plan_view({}, sandbox({}));
   blocked.obstacles["main"] = {.reason = "ErrImagePull",
                                .message = "not mapped",
                                .since = kNow,
@@ -393,7 +380,7 @@ TEST(PodPlan, TurnsAPullErrorIntoAPullBackOff) {
 }
 
 TEST(PodPlan, AShortWaitForAnImageIsShownAsOneToo) {
-  PodView blocked = view({}, sandbox({}));
+  PodView blocked = plan_view({}, sandbox({}));
   blocked.obstacles["main"] = {
       .reason = "ErrImagePull", .message = "m", .since = kNow, .retry_at = kNow + seconds(10)};
   EXPECT_EQ(waiting(plan_pod(blocked, kNow + seconds(4))), "ErrImagePull");
@@ -405,7 +392,7 @@ TEST(PodPlan, TellsWhichImageRuns) {
   const auto id = [](const PodActions& actions) {
     return std::string(json::get_string(container_status(actions, "main"), {"imageID"}));
   };
-  PodView running = view({}, sandbox({{.name = "main"}}));
+  PodView running = plan_view({}, sandbox({{.name = "main"}}));
   EXPECT_EQ(id(plan_pod(running, kNow)), "img") << "a mapped image has no other name";
   running.image_ids["main"] = "docker.io/library/img@sha256:1";
   const PodActions first = plan_pod(running, kNow);
@@ -417,11 +404,11 @@ TEST(PodPlan, TellsWhichImageRuns) {
   running.pod = std::make_shared<const json::value>(told);
   running.image_ids.clear();
   EXPECT_EQ(id(plan_pod(running, kNow)), "docker.io/library/img@sha256:1");
-  EXPECT_EQ(id(plan_pod(view({}), kNow)), "") << "nothing has run";
+  EXPECT_EQ(id(plan_pod(plan_view({}), kNow)), "") << "nothing has run";
 }
 
 TEST(PodPlan, WaitsBeforeItTriesAFailedSandboxAgain) {
-  PodView blocked = view({});
+  PodView blocked = plan_view({});
   blocked.sandbox_obstacle = Obstacle{.message = "no bridge", .retry_at = kNow + seconds(4)};
   const PodActions actions = plan_pod(blocked, kNow);
   EXPECT_FALSE(actions.start_sandbox);
@@ -429,12 +416,9 @@ TEST(PodPlan, WaitsBeforeItTriesAFailedSandboxAgain) {
   EXPECT_TRUE(plan_pod(blocked, kNow + seconds(4)).start_sandbox);
 }
 
-constexpr const char* kDeleting =
-    R"(,"deletionTimestamp":"2026-01-02T03:04:35Z","deletionGracePeriodSeconds":30)";
-
 TEST(PodPlan, DeletionAsksThenKillsAfterTheGraceThenLetsTheObjectGo) {
   const PodBuilder pod{.policy = "Always", .extra_metadata = kDeleting};
-  PodView at = view(pod, sandbox({running("main")}));
+  PodView at = plan_view(pod, sandbox({running("main")}));
   PodActions actions = plan_pod(at, kNow);
   EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"main", SIGTERM}}));
   EXPECT_EQ(actions.wake_after, Duration(seconds(30)));
@@ -451,7 +435,7 @@ TEST(PodPlan, DeletionAsksThenKillsAfterTheGraceThenLetsTheObjectGo) {
   actions = plan_pod(at, kNow + seconds(31));
   EXPECT_TRUE(actions.stop_sandbox);
   EXPECT_TRUE(actions.terminal);
-  EXPECT_EQ(phase(actions), "Failed");
+  EXPECT_EQ(planned_phase(actions), "Failed");
   EXPECT_FALSE(actions.finalise_delete);
 
   at.sandbox = sandbox({exited("main", 137)}, false);
@@ -459,7 +443,7 @@ TEST(PodPlan, DeletionAsksThenKillsAfterTheGraceThenLetsTheObjectGo) {
 }
 
 TEST(PodPlan, DeletionOfAPodThatNeverStartedNeedsNoSandbox) {
-  const PodActions actions = plan_pod(view({.extra_metadata = kDeleting}), kNow);
+  const PodActions actions = plan_pod(plan_view({.extra_metadata = kDeleting}), kNow);
   EXPECT_TRUE(actions.finalise_delete);
   EXPECT_FALSE(actions.start_sandbox);
   EXPECT_FALSE(actions.stop_sandbox);
@@ -467,40 +451,41 @@ TEST(PodPlan, DeletionOfAPodThatNeverStartedNeedsNoSandbox) {
 
 TEST(PodPlan, ADeletedPodWhoseContainersEndedWellHasSucceeded) {
   const PodBuilder pod{.policy = "Always", .extra_metadata = kDeleting};
-  EXPECT_EQ(phase(plan_pod(view(pod, sandbox({exited("main", 0)})), kNow)), "Succeeded");
+  EXPECT_EQ(planned_phase(plan_pod(plan_view(pod, sandbox({exited("main", 0)})), kNow)),
+            "Succeeded");
 }
 
 TEST(PodPlan, TheDeadlineEndsThePodWithItsReasonOnceAllHasStopped) {
   PodBuilder pod{.policy = "Always",
                  .extra_spec = R"(,"activeDeadlineSeconds":60,"terminationGracePeriodSeconds":5)"};
   pod.status = R"({"startTime":"2026-01-02T03:04:05Z"})";
-  PodView at = view(pod, sandbox({running("main")}));
+  PodView at = plan_view(pod, sandbox({running("main")}));
   PodActions actions = plan_pod(at, kNow + seconds(59));
   EXPECT_TRUE(actions.signals.empty());
   EXPECT_EQ(actions.wake_after, Duration(seconds(1)));
   actions = plan_pod(at, kNow + seconds(60));
   EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"main", SIGTERM}}));
-  EXPECT_EQ(phase(actions), "Running");
+  EXPECT_EQ(planned_phase(actions), "Running");
   EXPECT_EQ(actions.wake_after, Duration(seconds(5)));
   at.sandbox = sandbox({exited("main", 0)});
   actions = plan_pod(at, kNow + seconds(61));
-  EXPECT_EQ(phase(actions), "Failed");
+  EXPECT_EQ(planned_phase(actions), "Failed");
   EXPECT_EQ(json::get_string(*actions.status, {"reason"}), "DeadlineExceeded");
 }
 
 TEST(PodPlan, AnEvictedPodHasTwoSecondsToEndAndFails) {
-  PodView at = view({.policy = "Always"}, sandbox({running("main")}));
+  PodView at = plan_view({.policy = "Always"}, sandbox({running("main")}));
   at.eviction = "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ";
   PodActions actions = plan_pod(at, kNow);
   EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"main", SIGTERM}}));
   EXPECT_EQ(actions.wake_after, Duration(seconds(2)));
-  EXPECT_EQ(phase(actions), "Running");
+  EXPECT_EQ(planned_phase(actions), "Running");
   at.memory = actions.memory;
   actions = plan_pod(at, kNow + seconds(2));
   EXPECT_EQ(actions.signals, (std::vector<PodActions::Signal>{{"main", SIGKILL}}));
   at.sandbox = sandbox({exited("main", 137)});
   actions = plan_pod(at, kNow + seconds(3));
-  EXPECT_EQ(phase(actions), "Failed");
+  EXPECT_EQ(planned_phase(actions), "Failed");
   EXPECT_TRUE(actions.start.empty());
   EXPECT_EQ(json::get_string(*actions.status, {"reason"}), "Evicted");
   EXPECT_EQ(json::get_string(*actions.status, {"message"}), *at.eviction);
@@ -509,31 +494,31 @@ TEST(PodPlan, AnEvictedPodHasTwoSecondsToEndAndFails) {
 TEST(PodPlan, APodThatWantsTheMachinesSettingsIsRejectedBeforeItStarts) {
   const PodBuilder pod{
       .extra_spec = R"(,"securityContext":{"sysctls":[{"name":"kernel.msgmax","value":"1"}]})"};
-  const PodActions actions = plan_pod(view(pod), kNow);
+  const PodActions actions = plan_pod(plan_view(pod), kNow);
   EXPECT_FALSE(actions.start_sandbox);
-  EXPECT_EQ(phase(actions), "Failed");
+  EXPECT_EQ(planned_phase(actions), "Failed");
   EXPECT_EQ(json::get_string(*actions.status, {"reason"}), "SysctlForbidden");
   EXPECT_EQ(json::get_string(*actions.status, {"message"}),
             "Pod was rejected: forbidden sysctl: \"kernel.msgmax\" not allowlisted");
 }
 
 TEST(PodPlan, APodWhosePortAnotherHasIsRejectedBeforeItStarts) {
-  PodView at = view({});
+  PodView at = plan_view({});
   at.port_clash = "Pod was rejected: taken";
   const PodActions actions = plan_pod(at, kNow);
   EXPECT_FALSE(actions.start_sandbox);
-  EXPECT_EQ(phase(actions), "Failed");
+  EXPECT_EQ(planned_phase(actions), "Failed");
   EXPECT_EQ(json::get_string(*actions.status, {"reason"}), "NodePorts");
   EXPECT_EQ(json::get_string(*actions.status, {"message"}), "Pod was rejected: taken");
 }
 
 TEST(PodPlan, ALostSandboxEndsItsContainersAndRestartsThemByThePolicy) {
-  PodActions actions = plan_pod(view({}, sandbox({running("main")}, false)), kNow);
+  PodActions actions = plan_pod(plan_view({}, sandbox({running("main")}, false)), kNow);
   EXPECT_EQ(ended(actions), "ContainerStatusUnknown");
-  EXPECT_EQ(phase(actions), "Failed");
-  actions = plan_pod(view({.policy = "OnFailure"}, sandbox({running("main")}, false)), kNow);
+  EXPECT_EQ(planned_phase(actions), "Failed");
+  actions = plan_pod(plan_view({.policy = "OnFailure"}, sandbox({running("main")}, false)), kNow);
   EXPECT_TRUE(actions.start_sandbox);
-  EXPECT_EQ(phase(actions), "Running");
+  EXPECT_EQ(planned_phase(actions), "Running");
 }
 
 TEST(PodPlan, AfterARebootOnlyTheStatusRemembersAndTheAttemptGoesOn) {
@@ -541,10 +526,10 @@ TEST(PodPlan, AfterARebootOnlyTheStatusRemembersAndTheAttemptGoesOn) {
   pod.status =
       R"({"phase":"Running","startTime":"2026-01-02T03:04:00Z","containerStatuses":[{"name":"main",
           "restartCount":2,"state":{"running":{"startedAt":"2026-01-02T03:04:00Z"}}}]})";
-  const PodActions lost = plan_pod(view(pod), kNow);
+  const PodActions lost = plan_pod(plan_view(pod), kNow);
   EXPECT_EQ(json::get_int(container_status(lost, "main"), {"restartCount"}), 2);
   pod.status = json::serialize(*lost.status);
-  const PodActions again = plan_pod(view(pod, sandbox({})), kNow + minutes(6));
+  const PodActions again = plan_pod(plan_view(pod, sandbox({})), kNow + minutes(6));
   EXPECT_EQ(again.start, (std::vector<PodActions::Start>{{"main", 3}}));
 }
 
@@ -576,7 +561,7 @@ TEST(StatusPatch, CarriesOnlyWhatChangedAndNullsWhatWent) {
 // Probes: the verdict is made elsewhere, the plan acts on it.
 PodView probed(PodBuilder pod, std::vector<ContainerRecord> containers, Verdict verdict,
                const std::string& name = "main") {
-  PodView out = view(pod, sandbox(std::move(containers)));
+  PodView out = plan_view(pod, sandbox(std::move(containers)));
   out.health[name] = verdict;
   return out;
 }
@@ -584,7 +569,7 @@ PodView probed(PodBuilder pod, std::vector<ContainerRecord> containers, Verdict 
 TEST(PodProbes, AContainerThatIsNotReadyKeepsThePodUnready) {
   const auto actions = plan_pod(
       probed({}, {running("main")}, {.attempt = 0, .started = true, .ready = false}), kNow);
-  EXPECT_EQ(phase(actions), "Running");
+  EXPECT_EQ(planned_phase(actions), "Running");
   EXPECT_EQ(condition(actions, "Ready"), "False ContainersNotReady");
   EXPECT_EQ(condition(actions, "ContainersReady"), "False ContainersNotReady");
   EXPECT_EQ(json::get_bool(container_status(actions, "main"), {"ready"}), false);

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class ProgressFileTest : public testing::Test {
+class ProgressFileTest : public ::testing::Test {
  protected:
   ProgressFileTest() {
     char pattern[] = "/tmp/skiff-progress-file-XXXXXX";

@@ -5,7 +5,7 @@
 namespace skiff::node {
 namespace {
 
-json::value pod(std::string_view asks) {
+json::value pod_asking(std::string_view asks) {
   return {{"metadata", {{"annotations", {{kRemoteShellAnnotation, json::string(asks)}}}}}};
 }
 
@@ -20,7 +20,7 @@ json::value container_with(std::string_view path) {
 }
 
 TEST(RemoteShell, IsThisBinaryReadOnly) {
-  const auto got = mounts(pod("true"));
+  const auto got = mounts(pod_asking("true"));
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].source, "/bin/skiff");
   EXPECT_EQ(got[0].target, "/opt/kube/kubectl");
@@ -29,21 +29,21 @@ TEST(RemoteShell, IsThisBinaryReadOnly) {
 
 TEST(RemoteShell, IsGivenToNobodyWhoDoesNotAsk) {
   EXPECT_TRUE(mounts(json::object{}).empty());
-  EXPECT_TRUE(mounts(pod("false")).empty());
-  EXPECT_TRUE(mounts(pod("")).empty());
+  EXPECT_TRUE(mounts(pod_asking("false")).empty());
+  EXPECT_TRUE(mounts(pod_asking("")).empty());
 }
 
-TEST(RemoteShell, NeedsABinary) { EXPECT_TRUE(mounts(pod("true"), "").empty()); }
+TEST(RemoteShell, NeedsABinary) { EXPECT_TRUE(mounts(pod_asking("true"), "").empty()); }
 
 TEST(RemoteShell, LeavesAPlaceThatThePodUsesItself) {
   for (const char* path : {"/opt/kube/kubectl", "/opt/kube", "/opt/kube/", "/opt"}) {
-    EXPECT_TRUE(mounts(pod("true"), "/bin/skiff", container_with(path)).empty()) << path;
+    EXPECT_TRUE(mounts(pod_asking("true"), "/bin/skiff", container_with(path)).empty()) << path;
   }
   for (const char* path : {"/opt/kubernetes", "/opt/kube/kube", "/data", "/opt/kube/kubectl.old"}) {
-    EXPECT_EQ(mounts(pod("true"), "/bin/skiff", container_with(path)).size(), 1u) << path;
+    EXPECT_EQ(mounts(pod_asking("true"), "/bin/skiff", container_with(path)).size(), 1u) << path;
   }
   const ContainerSpec mapped{.mounts = {{.source = "/x", .target = "/opt/kube"}}};
-  EXPECT_EQ(mounts(pod("true"), "/bin/skiff", json::object{}, mapped).size(), 1u)
+  EXPECT_EQ(mounts(pod_asking("true"), "/bin/skiff", json::object{}, mapped).size(), 1u)
       << "the mapping's own";
 }
 

@@ -4,17 +4,12 @@
 
 #include "node/capabilities.h"
 #include "node/container_setup.h"
+#include "node/testing/parse.h"
 
 namespace skiff::node {
 namespace {
 
-json::value parse(const std::string& text) {
-  auto parsed = json::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return *parsed;
-}
-
-struct Case {
+struct SecurityCase {
   std::string pod = "{}";        // securityContext of the pod
   std::string container = "{}";  // and of the container
   ContainerSpec spec = {};       // as the image has it
@@ -33,7 +28,7 @@ struct Case {
 };
 
 TEST(Security, SaysNothingWhereNothingIsSaid) {
-  const auto spec = Case{}.answer();
+  const auto spec = SecurityCase{}.answer();
   ASSERT_TRUE(spec);
   EXPECT_FALSE(spec->uid);
   EXPECT_FALSE(spec->gid);
@@ -44,21 +39,21 @@ TEST(Security, SaysNothingWhereNothingIsSaid) {
 }
 
 TEST(Security, TheContainersWordGoesBeforeThePodsAndThatBeforeTheImages) {
-  auto spec = Case{.pod = R"({"runAsUser":5,"runAsGroup":6})",
-                   .container = R"({"runAsUser":7})",
-                   .spec = {.uid = 8, .gid = 9}}
+  auto spec = SecurityCase{.pod = R"({"runAsUser":5,"runAsGroup":6})",
+                           .container = R"({"runAsUser":7})",
+                           .spec = {.uid = 8, .gid = 9}}
                   .answer();
   EXPECT_EQ(spec->uid, 7);
   EXPECT_EQ(spec->gid, 6);
-  spec = Case{.spec = {.uid = 8, .gid = 9}}.answer();
+  spec = SecurityCase{.spec = {.uid = 8, .gid = 9}}.answer();
   EXPECT_EQ(spec->uid, 8);
   EXPECT_EQ(spec->gid, 9);
-  spec = Case{.pod = R"({"runAsUser":5})", .spec = {.uid = 8, .gid = 9}}.answer();
+  spec = SecurityCase{.pod = R"({"runAsUser":5})", .spec = {.uid = 8, .gid = 9}}.answer();
   EXPECT_FALSE(spec->gid) << "the image's group is its user's";
 }
 
 TEST(Security, GroupsAreThoseOfThePodAndOfItsVolumes) {
-  const auto spec = Case{.pod = R"({"supplementalGroups":[11,12],"fsGroup":13,
+  const auto spec = SecurityCase{.pod = R"({"supplementalGroups":[11,12],"fsGroup":13,
                                     "supplementalGroupsPolicy":"Strict"})"}
                         .answer();
   EXPECT_EQ(spec->groups, (std::vector<int>{11, 12, 13}));
@@ -68,7 +63,7 @@ TEST(Security, GroupsAreThoseOfThePodAndOfItsVolumes) {
 TEST(Security, RootIsRefusedInKubeletsWordsWhereItIsNotWanted) {
   const struct {
     std::string_view sentence;
-    Case given;
+    SecurityCase given;
     std::string_view message;  // empty: allowed
   } kCases[] = {
       {"root by the pod's word",
@@ -119,7 +114,8 @@ TEST(Security, CapabilitiesAreAddedAndDroppedAsContainerEnginesDo) {
   };
   for (const auto& c : kCases) {
     const auto spec =
-        Case{.container = R"({"capabilities":)" + std::string(c.capabilities) + "}"}.answer();
+        SecurityCase{.container = R"({"capabilities":)" + std::string(c.capabilities) + "}"}
+            .answer();
     EXPECT_EQ(spec->capabilities, c.expected) << c.capabilities;
   }
   EXPECT_EQ(capability_named("SYS_ADMIN"), capability(CAP_SYS_ADMIN));
@@ -128,19 +124,20 @@ TEST(Security, CapabilitiesAreAddedAndDroppedAsContainerEnginesDo) {
 
 TEST(Security, PrivilegedContainersHaveEveryCapability) {
   const auto spec =
-      Case{.container = R"({"privileged":true,"capabilities":{"drop":["ALL"]}})"}.answer();
+      SecurityCase{.container = R"({"privileged":true,"capabilities":{"drop":["ALL"]}})"}.answer();
   EXPECT_TRUE(spec->privileged);
   EXPECT_EQ(spec->capabilities, kAllCapabilities);
 }
 
 TEST(Security, EscalationAndTheRootsFilesFollowTheContainer) {
-  const auto spec = Case{.container = R"({"allowPrivilegeEscalation":false,
+  const auto spec = SecurityCase{.container = R"({"allowPrivilegeEscalation":false,
                                           "readOnlyRootFilesystem":true})"}
                         .answer();
   EXPECT_TRUE(spec->no_new_privileges);
   EXPECT_TRUE(spec->read_only_root);
-  EXPECT_FALSE(
-      Case{.container = R"({"allowPrivilegeEscalation":true})"}.answer()->no_new_privileges);
+  EXPECT_FALSE(SecurityCase{.container = R"({"allowPrivilegeEscalation":true})"}
+                   .answer()
+                   ->no_new_privileges);
 }
 
 int score(const std::string& resources, const std::string& more = "") {

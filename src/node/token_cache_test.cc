@@ -10,7 +10,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-class TokenCacheTest : public testing::Test {
+class TokenCacheTest : public ::testing::Test {
  protected:
   std::string get(const TokenWish& wish) {
     const auto token = cache_.get(wish);

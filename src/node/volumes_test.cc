@@ -8,19 +8,14 @@
 #include <fstream>
 
 #include "node/container_setup.h"
+#include "node/testing/parse.h"
 
 namespace skiff::node {
 namespace {
 
 namespace fs = std::filesystem;
 
-json::value parse(std::string_view text) {
-  auto parsed = json::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return *parsed;
-}
-
-Result<json::value> lookup(SourceKind kind, std::string_view name) {
+Result<json::value> look_up_map(SourceKind kind, std::string_view name) {
   if (kind == SourceKind::kConfigMap && name == "map") {
     return parse(R"({"data":{"a":"1","b":"2"}})");
   }
@@ -32,10 +27,10 @@ Result<std::vector<Volume>> plan(std::string_view volume) {
       parse(R"({"metadata":{"name":"p","labels":{"k":"v"}},"spec":{"volumes":[)" +
             std::string(volume) + "]}}");
   const json::value container = json::object();
-  return plan_volumes({.pod = pod, .container = container, .lookup = lookup});
+  return plan_volumes({.pod = pod, .container = container, .lookup = look_up_map});
 }
 
-class VolumesTest : public testing::Test {
+class VolumesTest : public ::testing::Test {
  protected:
   VolumesTest() {
     char pattern[] = "/tmp/skiff-volumes-XXXXXX";
@@ -101,7 +96,7 @@ TEST(VolumePlan, WhereThereAreTokensTheCertificateIsWaitedFor) {
   const auto volumes =
       plan_volumes({.pod = pod,
                     .container = container,
-                    .lookup = lookup,
+                    .lookup = look_up_map,
                     .tokens = [](const TokenWish&) -> Result<std::string> { return "secret"; }});
   ASSERT_FALSE(volumes);
   EXPECT_EQ(volumes.error().code, Code::kNotFound);
@@ -130,7 +125,7 @@ TEST(VolumePlan, ProjectsSeveralSourcesIntoOne) {
   EXPECT_EQ((*planned)[0].files[2].data, "k=\"v\"");
 }
 
-struct Case {
+struct VolumesCase {
   std::string_view sentence;
   std::string_view volume;
   Code code;
@@ -138,7 +133,7 @@ struct Case {
 };
 
 TEST(VolumePlan, SaysWhatIsMissingOrUnknown) {
-  const Case kCases[] = {
+  const VolumesCase kCases[] = {
       {"a missing config map may come", R"({"name":"v","configMap":{"name":"no"}})",
        Code::kNotFound, "configmap \"no\" not found"},
       {"a missing key may come",
@@ -150,7 +145,7 @@ TEST(VolumePlan, SaysWhatIsMissingOrUnknown) {
       {"an unknown type is named", R"({"name":"v","nfs":{"server":"s"}})", Code::kInvalid,
        "of type nfs"},
   };
-  for (const Case& c : kCases) {
+  for (const VolumesCase& c : kCases) {
     SCOPED_TRACE(c.sentence);
     const auto planned = plan(c.volume);
     ASSERT_FALSE(planned);
@@ -236,7 +231,7 @@ TEST_F(VolumesTest, TheGroupOfThePodsVolumesMayReadFilesAndOwnsWhatIsMade) {
           {"name":"m","configMap":{"name":"map","defaultMode":256}},
           {"name":"e","emptyDir":{}}]}})");
   const json::value container = json::object();
-  const auto volumes = plan_volumes({.pod = pod, .container = container, .lookup = lookup});
+  const auto volumes = plan_volumes({.pod = pod, .container = container, .lookup = look_up_map});
   ASSERT_TRUE(volumes);
   EXPECT_EQ(volumes->at(0).files.at(0).mode, 0440);
   std::vector<std::string> places;
@@ -359,7 +354,7 @@ TEST(VolumePlan, AVolumeInMemoryIsAsLargeAsItMayBe) {
               R"(}],"containers":[)" + std::string(limits) + "]}}");
     const json::value container = json::object();
     const auto volumes = plan_volumes(
-        {.pod = pod, .container = container, .lookup = lookup, .node_memory_bytes = 1000});
+        {.pod = pod, .container = container, .lookup = look_up_map, .node_memory_bytes = 1000});
     EXPECT_TRUE(volumes);
     EXPECT_EQ(volumes->at(0).kind, VolumeKind::kMemory);
     return volumes->at(0).memory_bytes;
@@ -396,7 +391,7 @@ TEST(VolumePlan, ARefreshLeavesWhatCannotBeHadAsItIs) {
       {"name":"later","configMap":{"name":"absent","optional":true}},
       {"name":"own","emptyDir":{}}]}})");
   const json::value container = json::object();
-  const Refresh plan = plan_refresh({.pod = pod, .container = container, .lookup = lookup});
+  const Refresh plan = plan_refresh({.pod = pod, .container = container, .lookup = look_up_map});
   ASSERT_EQ(plan.volumes.size(), 2U);
   EXPECT_EQ(plan.volumes[0].name, "here");
   EXPECT_EQ(plan.volumes[0].files.size(), 2U);

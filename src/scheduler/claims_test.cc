@@ -5,15 +5,16 @@
 #include "api/meta.h"
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
+#include "control/testing/resources.h"
 #include "env/sim/clock.h"
 #include "scheduler/controller.h"
 
 namespace skiff::scheduler {
 namespace {
 
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
-const api::Resource kNodes = {
-    .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
+using control::testing::kNodes;
+using control::testing::kPods;
+
 const api::Resource kClaims = {
     .version = "v1", .plural = "persistentvolumeclaims", .kind = "PersistentVolumeClaim"};
 const api::Resource kVolumes = {.version = "v1",
@@ -26,7 +27,7 @@ const api::Resource kClasses = {.group = "storage.k8s.io",
                                 .kind = "StorageClass",
                                 .namespaced = false};
 
-class ClaimsTest : public testing::Test {
+class ClaimsTest : public ::testing::Test {
  protected:
   ClaimsTest() {
     runtime_.add(make_scheduler());

@@ -7,16 +7,17 @@
 #include "api/meta.h"
 #include "control/runtime.h"
 #include "control/testing/memory_server.h"
+#include "control/testing/resources.h"
 #include "env/sim/clock.h"
 #include "scheduler/snapshot.h"
 
 namespace skiff::scheduler {
 namespace {
 
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
+using control::testing::kNodes;
+using control::testing::kPods;
+
 const api::Resource kEvents = {.version = "v1", .plural = "events", .kind = "Event"};
-const api::Resource kNodes = {
-    .version = "v1", .plural = "nodes", .kind = "Node", .namespaced = false};
 
 struct SchedulerTest : ::testing::Test {
   env::sim::Clock clock;

@@ -10,7 +10,7 @@
 namespace skiff::schema {
 namespace {
 
-constexpr std::string_view kDefinitions = R"(# a comment
+constexpr std::string_view kCheckDefinitions = R"(# a comment
 test.Pod object
  metadata @test.Meta
  spec @test.PodSpec
@@ -142,7 +142,7 @@ TEST(Check, TheWholeAnswer) {
 }
 
 TEST(Check, BuiltInsAreCheckedForTypes) {
-  const Registry registry(kDefinitions);
+  const Registry registry(kCheckDefinitions);
   const auto says = [&](const char* text) {
     const auto got =
         check_object(registry, *registry.find("test.Pod"), *json::parse(text), "Pod", "", "v1");
@@ -162,7 +162,7 @@ TEST(Check, BuiltInsAreCheckedForTypes) {
 }
 
 TEST(Check, APodTemplateInsideACustomResourceNeedsItsFields) {
-  const Registry registry(kDefinitions);
+  const Registry registry(kCheckDefinitions);
   Schema job;
   job.type = Type::kObject;
   job.add_property("pod").ref = "test.Pod";
@@ -172,7 +172,7 @@ TEST(Check, APodTemplateInsideACustomResourceNeedsItsFields) {
 }
 
 TEST(Prune, RemovesAndReports) {
-  const Registry registry(kDefinitions);
+  const Registry registry(kCheckDefinitions);
   json::value pod = *json::parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"}},
     "extra":1,"spec":{"containers":[{"name":"c","imagee":"x"}],"hostt":2}})");
   EXPECT_EQ(prune(registry, *registry.find("test.Pod"), pod),
@@ -220,7 +220,7 @@ TEST(Prune, FindsFieldsGivenTwice) {
 }
 
 TEST(Defaults, FillWhatIsAbsent) {
-  const Registry registry(kDefinitions);
+  const Registry registry(kCheckDefinitions);
   json::value b = *json::parse(R"({"spec":{"name":"abc","crew":null,"masts":[{"id":1}]}})");
   apply_defaults(registry, boat(), b);
   EXPECT_EQ(json::serialize(b),
@@ -249,7 +249,7 @@ TEST(OpenApi, RefusesWhatItCannotRead) {
 }
 
 TEST(Registry, NamesComeAndGo) {
-  Registry registry(kDefinitions);
+  Registry registry(kCheckDefinitions);
   EXPECT_EQ(registry.names().size(), 5u);
   EXPECT_EQ(registry.find("nobody"), nullptr);
   const SchemaPtr spec = registry.find("test.PodSpec");

@@ -123,7 +123,7 @@ TEST(MergePatch, MadePatchLeadsThere) {
   EXPECT_EQ(json::serialize(make_merge_patch(from, from)), "{}");
 }
 
-constexpr std::string_view kDefinitions = R"(test.Pod object
+constexpr std::string_view kPatchDefinitions = R"(test.Pod object
  args [s]
  containers [@test.Container] pk=name ps=merge
  finalizers [s] ps=merge
@@ -197,7 +197,7 @@ TEST(StrategicMerge, Applies) {
       {"a directive of a wrong type", R"({"a":[]})", R"({"$retainKeys":1})", nullptr},
       {"no object", R"({})", R"([])", nullptr},
   };
-  const Registry registry(kDefinitions);
+  const Registry registry(kPatchDefinitions);
   const SchemaPtr pod = registry.find("test.Pod");
   for (const Case& c : cases) {
     const auto got =
@@ -208,7 +208,7 @@ TEST(StrategicMerge, Applies) {
 }
 
 TEST(StrategicMerge, SaysWhatTheRealServerSays) {
-  const Registry registry(kDefinitions);
+  const Registry registry(kPatchDefinitions);
   const SchemaPtr pod = registry.find("test.Pod");
   const auto error = [&](const char* patch) {
     return apply_strategic_merge(registry, *pod, *json::parse(R"({"containers":[],"labels":{}})"),

@@ -8,7 +8,7 @@
 namespace skiff::schema {
 namespace {
 
-constexpr std::string_view kDefinitions =
+constexpr std::string_view kTypedFieldsDefinitions =
     "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta object\n"
     " finalizers [s] lt=set ps=merge\n"
     " labels {s}\n"
@@ -74,7 +74,7 @@ class TypedFieldsTest : public testing::Test {
     return std::make_shared<const Schema>(std::move(*schema));
   }
 
-  Registry registry{kDefinitions};
+  Registry registry{kTypedFieldsDefinitions};
   TypedFields pod{registry, registry.find("Pod")};
   TypedFields boat{registry, read(kBoat)};
   TypedFields loose{registry, nullptr};

@@ -14,7 +14,7 @@
 namespace skiff::store {
 namespace {
 
-Mutation put(std::string resource, std::string name, int n) {
+Mutation put_value(std::string resource, std::string name, int n) {
   return {.key = {.resource = std::move(resource), .ns = "a", .name = name},
           .value = json::object{{"metadata", {{"name", name}}}, {"n", n}}};
 }
@@ -38,8 +38,9 @@ const Backup kAbout{.taken_at = "2026-11-15T00:00:00Z",
 TEST(Backup, HoldsEveryObjectAndFile) {
   const TestDirectory directory;
   const auto store = fresh_store(file_in(directory, "objects.db"));
-  ASSERT_TRUE(store->commit({put("pods", "p", 1), put("things.g", "t", 2)}, Sync::kSynced));
-  ASSERT_TRUE(store->commit({put("pods", "q", 3)}, Sync::kLazy));
+  ASSERT_TRUE(
+      store->commit({put_value("pods", "p", 1), put_value("things.g", "t", 2)}, Sync::kSynced));
+  ASSERT_TRUE(store->commit({put_value("pods", "q", 3)}, Sync::kLazy));
   ASSERT_TRUE(store->commit({removal("pods", "p")}, Sync::kSynced));
   const auto snapshot = take_snapshot(*store);
   ASSERT_TRUE(snapshot) << snapshot.error().message;
@@ -71,7 +72,7 @@ TEST(Backup, HoldsEveryObjectAndFile) {
 TEST(Backup, GoesOnBehindEveryRevisionThatAnybodyHasSeen) {
   const TestDirectory directory;
   const auto store = fresh_store(file_in(directory, "objects.db"));
-  ASSERT_TRUE(store->commit({put("pods", "p", 1)}, Sync::kSynced));
+  ASSERT_TRUE(store->commit({put_value("pods", "p", 1)}, Sync::kSynced));
   ASSERT_TRUE(write_backup(file_in(directory, "copy"), *take_snapshot(*store), kAbout));
   ASSERT_TRUE(open_backup(file_in(directory, "copy"), 5'000'000));
   const auto restored = fresh_store(file_in(directory, "copy"));
@@ -87,7 +88,7 @@ TEST(Backup, TellsTheLastRevisionOfAStoppedStore) {
   Revision at = 0;
   {
     const auto store = fresh_store(file_in(directory, "objects.db"));
-    ASSERT_TRUE(store->commit({put("pods", "p", 1)}, Sync::kSynced));
+    ASSERT_TRUE(store->commit({put_value("pods", "p", 1)}, Sync::kSynced));
     at = store->revision();
   }
   EXPECT_EQ(last_revision(file_in(directory, "objects.db")), at);
@@ -101,7 +102,7 @@ TEST(Backup, IsOneMomentWhileOthersWrite) {
   std::jthread writer([&] {
     for (int n = 1; !stop; ++n) {
       // Refused while the writer is far behind.
-      if (!store->commit({put("pods", "p", n), put("zebras", "z", n)}, Sync::kLazy)) {
+      if (!store->commit({put_value("pods", "p", n), put_value("zebras", "z", n)}, Sync::kLazy)) {
         std::this_thread::yield();
       }
     }
@@ -126,7 +127,7 @@ TEST(Backup, ADamagedOrForeignFileIsRefused) {
   const TestDirectory directory;
   const auto store = fresh_store(file_in(directory, "objects.db"));
   for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(store->commit({put("pods", "p" + std::to_string(i), i)}, Sync::kLazy));
+    ASSERT_TRUE(store->commit({put_value("pods", "p" + std::to_string(i), i)}, Sync::kLazy));
   }
   const std::string good = file_in(directory, "good");
   ASSERT_TRUE(write_backup(good, *take_snapshot(*store), kAbout));

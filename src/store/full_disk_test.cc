@@ -23,7 +23,7 @@ State state_of(const Store& store) {
   return state;
 }
 
-Mutation put(int i) {
+Mutation put_state(int i) {
   // Every third is larger than a page; few names, so that pages change again and again.
   const std::string text(static_cast<std::size_t>(i % 3 == 0 ? 9'000 : 300), 'x');
   return {.key = {"pods", "default", fmt::format("pod-{}", i % 7)},
@@ -48,7 +48,7 @@ class FullDiskTest : public testing::TestWithParam<SimDisk::Fault> {
     EXPECT_NE(why.find(kPath), std::string::npos) << why;
     if (GetParam() == SimDisk::Fault::kFull) EXPECT_TRUE(why.contains("is full")) << why;
     EXPECT_EQ(store->visible(), visible);
-    const auto refused = store->commit({put(99)}, Sync::kSynced);
+    const auto refused = store->commit({put_state(99)}, Sync::kSynced);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kServiceUnavailable);
     EXPECT_TRUE(refused.error().message.contains(why)) << refused.error().message;
@@ -64,7 +64,8 @@ class FullDiskTest : public testing::TestWithParam<SimDisk::Fault> {
     int failures = 0;
     for (int i = 0; i < commits; ++i) {
       const Revision visible = store->visible();
-      const auto done = store->commit({put(i), put(i + 3)}, i % 2 ? Sync::kLazy : Sync::kSynced);
+      const auto done =
+          store->commit({put_state(i), put_state(i + 3)}, i % 2 ? Sync::kLazy : Sync::kSynced);
       if (!done) ADD_FAILURE() << done.error().message;
       if (!done) return failures;
       int answers = 0, refusals = 0;
@@ -132,7 +133,7 @@ TEST_P(FullDiskTest, KilledWhileItIsFullItKeepsWhatWasConfirmed) {
     disk->fail_from(at, GetParam());
     State confirmed, newest;
     for (int i = 0; i < 30 && store->stats().refusing.empty(); ++i) {
-      ASSERT_TRUE(store->commit({put(i)}, Sync::kLazy));
+      ASSERT_TRUE(store->commit({put_state(i)}, Sync::kLazy));
       newest = state_of(*store);
       if (store->flush()) confirmed = newest;
     }
@@ -164,7 +165,7 @@ TEST(FullDisk, AStoreStartsOnAFullDiskAndCanBeRead) {
     return std::move(*Store::open(std::move(*journal), Store::Writer::kManual));
   };
   auto store = open();
-  for (int i = 0; i < 7; ++i) ASSERT_TRUE(store->commit({put(i)}, Sync::kSynced));
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(store->commit({put_state(i)}, Sync::kSynced));
   ASSERT_TRUE(store->flush());
   const State before = state_of(*store);
   disk.crash();  // the log has pages that a start would fold into the file
@@ -173,7 +174,7 @@ TEST(FullDisk, AStoreStartsOnAFullDiskAndCanBeRead) {
   store = open();
   EXPECT_EQ(state_of(*store), before);
   EXPECT_TRUE(disk.struck());
-  ASSERT_TRUE(store->commit({put(1)}, Sync::kSynced));
+  ASSERT_TRUE(store->commit({put_state(1)}, Sync::kSynced));
   EXPECT_FALSE(store->flush());
   disk.heal();
   EXPECT_TRUE(store->flush());

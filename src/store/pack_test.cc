@@ -15,21 +15,23 @@ namespace {
 
 constexpr std::size_t kAll = 1'000'000;
 
-Key key(int n) { return {.resource = "pods", .ns = "default", .name = fmt::format("p-{}", n)}; }
+Key pack_key(int n) {
+  return {.resource = "pods", .ns = "default", .name = fmt::format("p-{}", n)};
+}
 
-Mutation put(int n, std::string_view image = "one") {
-  return {.key = key(n),
+Mutation put_packed(int n, std::string_view image = "one") {
+  return {.key = pack_key(n),
           .value = json::object{
               {"apiVersion", "v1"},
               {"kind", "Pod"},
-              {"metadata", {{"name", key(n).name}, {"labels", {{"of", "a test of packing"}}}}},
+              {"metadata", {{"name", pack_key(n).name}, {"labels", {{"of", "a test of packing"}}}}},
               {"spec",
                {{"containers", json::array{json::object{{"name", "main"},
                                                         {"image", json::string(image)},
                                                         {"command", {"sleep", "forever"}}}}}}}}};
 }
 
-struct Fixture {
+struct PackFixture {
   std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>();
   std::unique_ptr<Store> store = open();
 
@@ -37,7 +39,8 @@ struct Fixture {
     return std::move(*Store::open(open_memory_journal(disk), Store::Writer::kManual));
   }
   void fill(int from, int until, std::string_view image = "one") const {
-    for (int i = from; i < until; ++i) ASSERT_TRUE(store->commit({put(i, image)}, Sync::kLazy));
+    for (int i = from; i < until; ++i)
+      ASSERT_TRUE(store->commit({put_packed(i, image)}, Sync::kLazy));
   }
   std::size_t packed() const {
     std::size_t n = 0;
@@ -52,14 +55,14 @@ struct Fixture {
 };
 
 TEST(Pack, LeavesTheYoungAloneAndEndsWhenAllIsPacked) {
-  const Fixture f;
+  const PackFixture f;
   f.fill(0, 100);
   const Revision old = f.store->revision();
   f.fill(100, 150);
   const auto before = f.texts();
   EXPECT_EQ(f.store->pack(old, kAll), 100U);
   EXPECT_EQ(f.packed(), 100U);
-  EXPECT_FALSE(f.store->get(key(120))->packed());
+  EXPECT_FALSE(f.store->get(pack_key(120))->packed());
   EXPECT_EQ(f.texts(), before);
   f.store->pack(old, kAll);
   EXPECT_EQ(f.store->pack(old, kAll), 0U);
@@ -70,7 +73,7 @@ TEST(Pack, LeavesTheYoungAloneAndEndsWhenAllIsPacked) {
 }
 
 TEST(Pack, TakesNoMoreAtOnceThanItIsTold) {
-  const Fixture f;
+  const PackFixture f;
   f.fill(0, 100);
   EXPECT_EQ(f.store->pack(f.store->revision(), 60), 60U);
   EXPECT_EQ(f.packed(), 60U);
@@ -79,7 +82,7 @@ TEST(Pack, TakesNoMoreAtOnceThanItIsTold) {
 }
 
 TEST(Pack, AFewObjectsAreNotWorthItUntilMoreCome) {
-  const Fixture f;
+  const PackFixture f;
   f.fill(0, 10);
   EXPECT_EQ(f.store->pack(f.store->revision(), kAll), 10U);
   EXPECT_EQ(f.store->pack(f.store->revision(), kAll), 0U);
@@ -91,7 +94,7 @@ TEST(Pack, AFewObjectsAreNotWorthItUntilMoreCome) {
 }
 
 TEST(Pack, ObjectsThatWereLoadedAreOld) {
-  Fixture f;
+  PackFixture f;
   f.fill(0, 100);
   ASSERT_TRUE(f.store->flush());
   const auto before = f.texts();
@@ -104,11 +107,11 @@ TEST(Pack, ObjectsThatWereLoadedAreOld) {
 }
 
 TEST(Pack, FindsWhatLeftHistoryBeforeItWasOld) {
-  const Fixture f;
+  const PackFixture f;
   f.fill(0, 100);
   // One busy object drives the others out of history.
   for (std::size_t i = 0; i < limits::kWatchEvents; ++i) {
-    ASSERT_TRUE(f.store->commit({put(1'000, "busy")}, Sync::kLazy));
+    ASSERT_TRUE(f.store->commit({put_packed(1'000, "busy")}, Sync::kLazy));
   }
   ASSERT_EQ(f.store->events("pods", 50, Horizon::kCommitted, 1).error().code, Code::kExpired);
   while (f.store->pack(f.store->revision(), kAll) > 0) {
@@ -117,15 +120,15 @@ TEST(Pack, FindsWhatLeftHistoryBeforeItWasOld) {
 }
 
 TEST(Pack, TakesWhatWasLoadedAndChangedSinceFromHistory) {
-  Fixture f;
+  PackFixture f;
   f.fill(0, 100);
   ASSERT_TRUE(f.store->flush());
   f.store.reset();
   f.store = f.open();
   const Revision start = f.store->revision();
   f.store->pack(start, 70);
-  ASSERT_FALSE(f.store->get(key(99))->packed()) << "its turn has not come";
-  ASSERT_TRUE(f.store->commit({put(99, "two")}, Sync::kLazy));
+  ASSERT_FALSE(f.store->get(pack_key(99))->packed()) << "its turn has not come";
+  ASSERT_TRUE(f.store->commit({put_packed(99, "two")}, Sync::kLazy));
   while (f.store->pack(f.store->revision(), kAll) > 0) {
   }
   const auto events = f.store->events("pods", start, Horizon::kCommitted, 10);
@@ -134,13 +137,13 @@ TEST(Pack, TakesWhatWasLoadedAndChangedSinceFromHistory) {
 }
 
 TEST(Pack, WhatIsPackedCanBeChangedRemovedAndToldOf) {
-  const Fixture f;
+  const PackFixture f;
   f.fill(0, 100);
   const Revision start = f.store->revision();
   f.store->pack(start, kAll);
-  const std::string was = f.store->get(key(7))->text().str();
-  ASSERT_TRUE(f.store->commit({put(7, "two")}, Sync::kLazy));
-  ASSERT_TRUE(f.store->commit({{.key = key(8)}}, Sync::kLazy));
+  const std::string was = f.store->get(pack_key(7))->text().str();
+  ASSERT_TRUE(f.store->commit({put_packed(7, "two")}, Sync::kLazy));
+  ASSERT_TRUE(f.store->commit({{.key = pack_key(8)}}, Sync::kLazy));
   for (const bool later : {false, true}) {
     if (later) f.store->pack(f.store->revision(), kAll);
     const auto events = f.store->events("pods", start, Horizon::kCommitted, 10);
@@ -157,7 +160,7 @@ TEST(Pack, WhatIsPackedCanBeChangedRemovedAndToldOf) {
 }
 
 TEST(Pack, TheJournalGetsTheTextOfWhatIsPackedBeforeItIsWritten) {
-  Fixture f;
+  PackFixture f;
   f.fill(0, 100);
   const auto before = f.texts();
   f.store->pack(f.store->revision(), kAll);
@@ -170,7 +173,7 @@ TEST(Pack, TheJournalGetsTheTextOfWhatIsPackedBeforeItIsWritten) {
 
 TEST(Pack, ABackupHoldsTheTextOfWhatIsPacked) {
   const TestDirectory directory;
-  const Fixture f;
+  const PackFixture f;
   f.fill(0, 100);
   const auto before = f.texts();
   f.store->pack(f.store->revision(), kAll);
@@ -180,13 +183,13 @@ TEST(Pack, ABackupHoldsTheTextOfWhatIsPacked) {
   ASSERT_TRUE(write_backup(file, *snapshot, {.taken_at = "today", .taken_by = "v1"}));
   const auto opened = open_backup(file, 0);
   ASSERT_TRUE(opened) << opened.error().message;
-  Fixture restored;
+  PackFixture restored;
   restored.store = *Store::open(*open_sqlite_journal(file), Store::Writer::kManual);
   EXPECT_EQ(restored.texts(), before);
 }
 
 TEST(Pack, WhileOthersReadAndWrite) {
-  const Fixture f;
+  const PackFixture f;
   f.fill(0, 200);
   std::atomic<bool> done = false;
   std::jthread writer([&] {

@@ -24,7 +24,7 @@ namespace {
 
 using env::posix::sqlite::Database;
 
-Key key(std::string name) { return {"pods", "default", std::move(name)}; }
+Key journal_key(std::string name) { return {"pods", "default", std::move(name)}; }
 
 json::value object(std::string_view text) { return json::object{{"text", json::value(text)}}; }
 
@@ -43,8 +43,8 @@ class SqliteJournalTest : public testing::Test {
     const auto store = open();
     const std::string text(bytes, 'x');
     for (int i = 0; i < count; ++i) {
-      ASSERT_TRUE(
-          store->commit({{.key = key(std::to_string(i)), .value = object(text)}}, Sync::kSynced));
+      ASSERT_TRUE(store->commit({{.key = journal_key(std::to_string(i)), .value = object(text)}},
+                                Sync::kSynced));
     }
     ASSERT_TRUE(store->flush());
   }
@@ -82,11 +82,12 @@ TEST_F(SqliteJournalTest, WhatWasWrittenIsThereAfterReopening) {
   {
     const auto store = open();
     for (const char* name : {"a", "b", "c"}) {
-      ASSERT_TRUE(store->commit({{.key = key(name), .value = object("1")}}, Sync::kLazy));
+      ASSERT_TRUE(store->commit({{.key = journal_key(name), .value = object("1")}}, Sync::kLazy));
       ASSERT_TRUE(store->flush());
     }
-    ASSERT_TRUE(store->commit({{.key = key("b")}, {.key = key("c"), .value = object("\u00fc\"\\")}},
-                              Sync::kSynced));
+    ASSERT_TRUE(store->commit(
+        {{.key = journal_key("b")}, {.key = journal_key("c"), .value = object("\u00fc\"\\")}},
+        Sync::kSynced));
     for (const auto& e : store->list("pods").entries) bytes[e->key().name] = e->text().str();
     last = store->revision();
   }
@@ -96,7 +97,7 @@ TEST_F(SqliteJournalTest, WhatWasWrittenIsThereAfterReopening) {
   const Listing listing = store->list("pods");
   ASSERT_EQ(listing.entries.size(), 2);
   for (const auto& e : listing.entries) EXPECT_EQ(e->text().str(), bytes[e->key().name]);
-  const auto next = store->commit({{.key = key("d"), .value = object("")}}, Sync::kSynced);
+  const auto next = store->commit({{.key = journal_key("d"), .value = object("")}}, Sync::kSynced);
   EXPECT_EQ(next->revision, last + 1);
 }
 
@@ -116,7 +117,8 @@ TEST_F(SqliteJournalTest, AfterARestartOfTheMachineLostRevisionsAreNotGivenAgain
     const auto store = open();
     EXPECT_EQ(store->revision(), 4 + kLostRevisions);
     EXPECT_EQ(store->events("pods", 5, Horizon::kVisible, 1).error().code, Code::kExpired);
-    after = store->commit({{.key = key("x"), .value = object("")}}, Sync::kSynced)->revision;
+    after =
+        store->commit({{.key = journal_key("x"), .value = object("")}}, Sync::kSynced)->revision;
   }
   EXPECT_EQ(open()->revision(), after) << "once, not at every start";
 }
@@ -234,8 +236,8 @@ TEST_F(SqliteJournalTest, TheLogStaysBounded) {
   const std::string text(64 * 1024, 'x');
   std::uintmax_t largest = 0;
   for (int i = 0; i < 1'000; ++i) {
-    ASSERT_TRUE(
-        store->commit({{.key = key(std::to_string(i % 5)), .value = object(text)}}, Sync::kLazy));
+    ASSERT_TRUE(store->commit({{.key = journal_key(std::to_string(i % 5)), .value = object(text)}},
+                              Sync::kLazy));
     ASSERT_TRUE(store->flush());
     largest = std::max(largest, std::filesystem::file_size(path + "-wal"));
   }
@@ -262,7 +264,8 @@ int fill_small_disk(const std::string& directory) {
   Revision refused = 0;
   for (int i = 0; i < 1'000 && refused == 0; ++i) {
     const auto done = store->commit(
-        {{.key = key(std::to_string(i)), .value = object(std::string(5'000, 'x'))}}, Sync::kSynced);
+        {{.key = journal_key(std::to_string(i)), .value = object(std::string(5'000, 'x'))}},
+        Sync::kSynced);
     if (!done) return 1;
     if (!store->flush()) refused = done->revision;
   }
@@ -291,7 +294,7 @@ TEST_F(SqliteJournalTest, AFullDiskIsNamedAndRecovers) {
 // The limit on the size of files makes write(2) fail as a broken disk does.
 TEST_F(SqliteJournalTest, ABrokenDiskLosesNothingAndTheStoreRecovers) {
   auto store = open();
-  ASSERT_TRUE(store->commit({{.key = key("before"), .value = object("1")}}, Sync::kSynced));
+  ASSERT_TRUE(store->commit({{.key = journal_key("before"), .value = object("1")}}, Sync::kSynced));
   ASSERT_TRUE(store->flush());
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit old{};
@@ -299,7 +302,7 @@ TEST_F(SqliteJournalTest, ABrokenDiskLosesNothingAndTheStoreRecovers) {
   const rlimit tight{.rlim_cur = 256 * 1024, .rlim_max = old.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
   const auto large = store->commit(
-      {{.key = key("large"), .value = object(std::string(1 << 20, 'x'))}}, Sync::kSynced);
+      {{.key = journal_key("large"), .value = object(std::string(1 << 20, 'x'))}}, Sync::kSynced);
   ASSERT_TRUE(large);
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(store->flush());
   const std::string refusing = store->stats().refusing;
@@ -309,11 +312,11 @@ TEST_F(SqliteJournalTest, ABrokenDiskLosesNothingAndTheStoreRecovers) {
   const auto flushed = store->flush();
   ASSERT_TRUE(flushed) << flushed.error().message;
   EXPECT_EQ(store->visible(), large->revision);
-  const std::string bytes = store->get(key("large"))->text().str();
+  const std::string bytes = store->get(journal_key("large"))->text().str();
   store.reset();
   store = open();
-  EXPECT_EQ(store->get(key("large"))->text().str(), bytes);
-  EXPECT_NE(store->get(key("before")), nullptr);
+  EXPECT_EQ(store->get(journal_key("large"))->text().str(), bytes);
+  EXPECT_NE(store->get(journal_key("before")), nullptr);
 }
 
 TEST_F(SqliteJournalTest, TenThousandObjectsOpenQuickly) {

@@ -18,7 +18,7 @@ json::value pod(std::string_view text) {
       {"kind", "Pod"}, {"metadata", json::object{{"name", "x"}}}, {"text", json::value(text)}};
 }
 
-Key key(std::string name, std::string ns = "default", std::string resource = "pods") {
+Key pod_key(std::string name, std::string ns = "default", std::string resource = "pods") {
   return {std::move(resource), std::move(ns), std::move(name)};
 }
 
@@ -26,7 +26,7 @@ std::string version(const EntryPtr& entry) {
   return std::string(json::get_string(*entry->value(), {"metadata", "resourceVersion"}));
 }
 
-struct Fixture {
+struct StoreFixture {
   std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>();
   std::unique_ptr<Store> store = open(Store::Writer::kManual);
 
@@ -40,7 +40,7 @@ struct Fixture {
 };
 
 TEST(Store, AnEmptyStoreIsAtRevisionOneBecauseZeroMeansAny) {
-  const Fixture f;
+  const StoreFixture f;
   EXPECT_EQ(f.store->revision(), 1);
   EXPECT_EQ(f.store->visible(), 1);
   EXPECT_TRUE(f.store->list("pods").entries.empty());
@@ -48,28 +48,28 @@ TEST(Store, AnEmptyStoreIsAtRevisionOneBecauseZeroMeansAny) {
 }
 
 TEST(Store, ACommitPutsTheRevisionIntoBytesAndValue) {
-  const Fixture f;
-  const EntryPtr entry = f.put(key("a"), "hello");
+  const StoreFixture f;
+  const EntryPtr entry = f.put(pod_key("a"), "hello");
   ASSERT_NE(entry, nullptr);
   EXPECT_EQ(entry->revision(), 2);
   EXPECT_EQ(entry->text().str(),
             R"({"kind":"Pod","metadata":{"name":"x","resourceVersion":"2"},"text":"hello"})");
   EXPECT_EQ(version(entry), "2");
-  EXPECT_EQ(f.store->get(key("a")), entry);
+  EXPECT_EQ(f.store->get(pod_key("a")), entry);
 }
 
 TEST(Store, TheValueOfTheCommitterAndTheBytesAgree) {
-  const Fixture f;
-  const EntryPtr entry = f.put(key("a"), "hello");
+  const StoreFixture f;
+  const EntryPtr entry = f.put(pod_key("a"), "hello");
   const Object seeded = entry->value();
   EXPECT_EQ(json::serialize(*seeded), entry->text().str());
   EXPECT_EQ(entry->value(), seeded) << "held values are shared, not parsed again";
 }
 
 TEST(Store, AnObjectThatHoldsTheMarkItselfIsKeptAsItIs) {
-  const Fixture f;
+  const StoreFixture f;
   const std::string text = "<the revision, mark 0><the revision, mark 1>";
-  const EntryPtr entry = f.put(key("a"), text);
+  const EntryPtr entry = f.put(pod_key("a"), text);
   EXPECT_EQ(json::get_string(*entry->value(), {"text"}), text);
   EXPECT_EQ(version(entry), "2");
   EXPECT_NE(entry->text().str().find(R"("text":"<the revision, mark 0>)"), std::string::npos);
@@ -99,8 +99,8 @@ TEST(Store, ExpectationsAreChecked) {
   };
   for (const Expectation& c : cases) {
     SCOPED_TRACE(c.name);
-    const Fixture f;
-    const Key k = key("a", "default", "tfjobs.kubeflow.org");
+    const StoreFixture f;
+    const Key k = pod_key("a", "default", "tfjobs.kubeflow.org");
     if (c.exists) f.put(k, "first");
     const Revision before = f.store->revision();
     Mutation mutation{.key = k, .expected = c.expected};
@@ -123,44 +123,44 @@ TEST(Store, ExpectationsAreChecked) {
 }
 
 TEST(Store, ACommitFailsWhereWhatItDependsOnHasChanged) {
-  const Fixture f;
-  f.put(key("a"), "first");
-  const std::vector<Mutation> write{{.key = key("b"), .value = pod("new")}};
+  const StoreFixture f;
+  f.put(pod_key("a"), "first");
+  const std::vector<Mutation> write{{.key = pod_key("b"), .value = pod("new")}};
   const auto with = [&](Check check) {
     const auto done = f.store->commit(write, Sync::kSynced, {std::move(check)});
     return done ? std::optional<Code>() : done.error().code;
   };
-  EXPECT_EQ(with({.key = key("a"), .expected = 1}), Code::kConflict);
-  EXPECT_EQ(with({.key = key("a"), .expected = 0}), Code::kAlreadyExists);
-  EXPECT_EQ(with({.key = key("c"), .expected = 2}), Code::kNotFound);
+  EXPECT_EQ(with({.key = pod_key("a"), .expected = 1}), Code::kConflict);
+  EXPECT_EQ(with({.key = pod_key("a"), .expected = 0}), Code::kAlreadyExists);
+  EXPECT_EQ(with({.key = pod_key("c"), .expected = 2}), Code::kNotFound);
   EXPECT_EQ(f.store->revision(), 2);
-  EXPECT_EQ(with({.key = key("c"), .expected = 0}), std::nullopt);
-  EXPECT_EQ(with({.key = key("a"), .expected = 2}), std::nullopt);
+  EXPECT_EQ(with({.key = pod_key("c"), .expected = 0}), std::nullopt);
+  EXPECT_EQ(with({.key = pod_key("a"), .expected = 2}), std::nullopt);
   EXPECT_EQ(f.store->revision(), 4);
-  EXPECT_EQ(f.store->get(key("a"))->revision(), 2);  // checked, not written
-  EXPECT_FALSE(f.store->commit({}, Sync::kSynced, {{.key = key("a"), .expected = 1}}));
+  EXPECT_EQ(f.store->get(pod_key("a"))->revision(), 2);  // checked, not written
+  EXPECT_FALSE(f.store->commit({}, Sync::kSynced, {{.key = pod_key("a"), .expected = 1}}));
 }
 
 TEST(Store, ATransactionIsAllOrNothing) {
-  const Fixture f;
-  f.put(key("b"), "first");
-  const auto done = f.store->commit({{.key = key("a"), .value = pod("new")},
-                                     {.key = key("b"), .expected = 77, .value = pod("new")}},
+  const StoreFixture f;
+  f.put(pod_key("b"), "first");
+  const auto done = f.store->commit({{.key = pod_key("a"), .value = pod("new")},
+                                     {.key = pod_key("b"), .expected = 77, .value = pod("new")}},
                                     Sync::kSynced);
   ASSERT_FALSE(done);
-  EXPECT_EQ(f.store->get(key("a")), nullptr);
+  EXPECT_EQ(f.store->get(pod_key("a")), nullptr);
   EXPECT_EQ(f.store->revision(), 2);
   EXPECT_EQ(f.store->events("pods", 1, Horizon::kCommitted, 10)->size(), 1);
 }
 
 TEST(Store, EachMutationOfATransactionHasItsOwnRevision) {
-  const Fixture f;
+  const StoreFixture f;
   const auto done =
-      f.store->commit({{.key = key("a"), .value = pod("1")},
-                       {.key = key("b", "", "nodes"), .value = pod("2")},
-                       {.key = key("a"), .expected = 2, .value = pod("3")},
-                       {.key = key("b", "", "nodes")},
-                       {.key = key("b", "", "nodes"), .expected = 0, .value = pod("4")}},
+      f.store->commit({{.key = pod_key("a"), .value = pod("1")},
+                       {.key = pod_key("b", "", "nodes"), .value = pod("2")},
+                       {.key = pod_key("a"), .expected = 2, .value = pod("3")},
+                       {.key = pod_key("b", "", "nodes")},
+                       {.key = pod_key("b", "", "nodes"), .expected = 0, .value = pod("4")}},
                       Sync::kSynced);
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(done->revision, 6);
@@ -169,7 +169,7 @@ TEST(Store, EachMutationOfATransactionHasItsOwnRevision) {
     EXPECT_EQ(done->entries[i]->revision(), i + 2);
     EXPECT_EQ(version(done->entries[i]), std::to_string(i + 2));
   }
-  EXPECT_EQ(f.store->get(key("a")), done->entries[2]);
+  EXPECT_EQ(f.store->get(pod_key("a")), done->entries[2]);
   const auto nodes = f.store->events("nodes", 1, Horizon::kCommitted, 10);
   ASSERT_EQ(nodes->size(), 3);
   EXPECT_EQ((*nodes)[1].type, EventType::kDeleted);
@@ -178,7 +178,7 @@ TEST(Store, EachMutationOfATransactionHasItsOwnRevision) {
 
 TEST(Store, NobodySeesTheRevisionOfHalfACommit) {
   constexpr int kMany = 100;
-  const Fixture f;
+  const StoreFixture f;
   std::atomic<bool> stop = false;
   std::atomic<int> half = 0;
   {
@@ -188,7 +188,7 @@ TEST(Store, NobodySeesTheRevisionOfHalfACommit) {
     for (int i = 0; i < 100; ++i) {
       std::vector<Mutation> mutations;
       for (int k = 0; k < kMany; ++k) {
-        mutations.push_back({.key = key(fmt::format("k{}", k)), .value = pod("x")});
+        mutations.push_back({.key = pod_key(fmt::format("k{}", k)), .value = pod("x")});
       }
       EXPECT_TRUE(f.store->commit(std::move(mutations), Sync::kLazy));
       EXPECT_TRUE(f.store->flush());
@@ -199,29 +199,29 @@ TEST(Store, NobodySeesTheRevisionOfHalfACommit) {
 }
 
 TEST(Store, ALaterMutationMeetsWhatAnEarlierOneLeft) {
-  const Fixture f;
-  f.put(key("a"), "first");
-  const auto twice = f.store->commit({{.key = key("a")}, {.key = key("a")}}, Sync::kSynced);
+  const StoreFixture f;
+  f.put(pod_key("a"), "first");
+  const auto twice = f.store->commit({{.key = pod_key("a")}, {.key = pod_key("a")}}, Sync::kSynced);
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().code, Code::kNotFound);
-  EXPECT_NE(f.store->get(key("a")), nullptr);
+  EXPECT_NE(f.store->get(pod_key("a")), nullptr);
 }
 
 TEST(Store, NoMutationsChangeNothing) {
-  const Fixture f;
+  const StoreFixture f;
   const auto done = f.store->commit({}, Sync::kSynced);
   ASSERT_TRUE(done);
   EXPECT_EQ(done->revision, 1);
 }
 
 TEST(Store, ARemovedObjectIsStampedWithTheRevisionOfItsRemoval) {
-  const Fixture f;
+  const StoreFixture f;
   // The second object holds the same member twice, so that text alone cannot tell which to change.
   json::value nested = pod("x");
   json::set(nested, {"status", "resourceVersion"}, "3");
-  f.put(key("a"), "last words");
-  ASSERT_TRUE(f.store->commit({{.key = key("b"), .value = nested}}, Sync::kSynced));
-  const auto done = f.store->commit({{.key = key("a")}, {.key = key("b")}}, Sync::kSynced);
+  f.put(pod_key("a"), "last words");
+  ASSERT_TRUE(f.store->commit({{.key = pod_key("b"), .value = nested}}, Sync::kSynced));
+  const auto done = f.store->commit({{.key = pod_key("a")}, {.key = pod_key("b")}}, Sync::kSynced);
   ASSERT_TRUE(done);
   EXPECT_EQ(version(done->entries[0]), "4");
   EXPECT_EQ(json::get_string(*done->entries[0]->value(), {"text"}), "last words");
@@ -235,11 +235,11 @@ TEST(Store, ARemovedObjectIsStampedWithTheRevisionOfItsRemoval) {
 }
 
 TEST(Store, ListsAreOrderedByNamespaceThenName) {
-  const Fixture f;
+  const StoreFixture f;
   for (const auto& [ns, name] : {std::pair{"b", "1"}, {"a", "2"}, {"a-b", "0"}, {"a", "1"}}) {
-    f.put(key(name, ns), "");
+    f.put(pod_key(name, ns), "");
   }
-  f.put(key("n1", "", "nodes"), "");
+  f.put(pod_key("n1", "", "nodes"), "");
   std::vector<std::string> found;
   for (const EntryPtr& e : f.store->list("pods").entries) {
     found.push_back(e->key().ns + "/" + e->key().name);
@@ -254,20 +254,20 @@ TEST(Store, ListsAreOrderedByNamespaceThenName) {
 }
 
 TEST(Store, AListingStaysAsItWasWhileTheStoreGoesOn) {
-  const Fixture f;
-  f.put(key("a"), "before");
+  const StoreFixture f;
+  f.put(pod_key("a"), "before");
   const Listing listing = f.store->list("pods");
-  f.put(key("a"), "after");
+  f.put(pod_key("a"), "after");
   EXPECT_EQ(json::get_string(*listing.entries[0]->value(), {"text"}), "before");
   EXPECT_EQ(listing.revision, 2);
 }
 
 TEST(Events, TellAddedModifiedDeletedInOrder) {
-  const Fixture f;
-  const EntryPtr first = f.put(key("a"), "1");
-  f.put(key("other", "", "nodes"), "");
-  const EntryPtr second = f.put(key("a"), "2");
-  ASSERT_TRUE(f.store->commit({{.key = key("a")}}, Sync::kSynced));
+  const StoreFixture f;
+  const EntryPtr first = f.put(pod_key("a"), "1");
+  f.put(pod_key("other", "", "nodes"), "");
+  const EntryPtr second = f.put(pod_key("a"), "2");
+  ASSERT_TRUE(f.store->commit({{.key = pod_key("a")}}, Sync::kSynced));
   const auto events = f.store->events("pods", 1, Horizon::kCommitted, 10);
   ASSERT_TRUE(events);
   ASSERT_EQ(events->size(), 3);
@@ -285,8 +285,8 @@ TEST(Events, TellAddedModifiedDeletedInOrder) {
 }
 
 TEST(Events, AreHiddenFromTheOutsideUntilWritten) {
-  const Fixture f;
-  f.put(key("a"), "1");
+  const StoreFixture f;
+  f.put(pod_key("a"), "1");
   EXPECT_EQ(f.store->events("pods", 1, Horizon::kCommitted, 10)->size(), 1);
   EXPECT_TRUE(f.store->events("pods", 1, Horizon::kVisible, 10)->empty());
   ASSERT_TRUE(f.store->flush());
@@ -294,9 +294,9 @@ TEST(Events, AreHiddenFromTheOutsideUntilWritten) {
 }
 
 TEST(Events, HistoryIsBoundedAndWhatItForgotIsExpired) {
-  const Fixture f;
-  f.put(key("n", "", "nodes"), "");
-  for (std::size_t i = 0; i < limits::kWatchEvents + 10; ++i) f.put(key("a"), "x", Sync::kLazy);
+  const StoreFixture f;
+  f.put(pod_key("n", "", "nodes"), "");
+  for (std::size_t i = 0; i < limits::kWatchEvents + 10; ++i) f.put(pod_key("a"), "x", Sync::kLazy);
   // Revisions 3 to kWatchEvents + 12 were given; the ten oldest are forgotten.
   const auto gone = f.store->events("pods", 11, Horizon::kCommitted, 1);
   ASSERT_FALSE(gone);
@@ -310,20 +310,20 @@ TEST(Events, HistoryIsBoundedAndWhatItForgotIsExpired) {
 }
 
 TEST(Events, LargeObjectsShortenHistory) {
-  const Fixture f;
+  const StoreFixture f;
   const std::string large(1024 * 1024, 'x');
-  for (int i = 0; i < 70; ++i) f.put(key("a"), large);
+  for (int i = 0; i < 70; ++i) f.put(pod_key("a"), large);
   EXPECT_EQ(f.store->events("pods", 1, Horizon::kCommitted, 1).error().code, Code::kExpired);
   EXPECT_GT(f.store->events("pods", 20, Horizon::kCommitted, 1'000)->size(), 40);
 }
 
 TEST(Events, OfHistoryThatIsOldOnlyTheNewestPartStays) {
-  const Fixture f;
+  const StoreFixture f;
   const std::string large(256 * 1024, 'x');
-  f.put(key("n", "", "nodes"), "");
-  for (int i = 0; i < 20; ++i) f.put(key("a"), large);
+  f.put(pod_key("n", "", "nodes"), "");
+  for (int i = 0; i < 20; ++i) f.put(pod_key("a"), large);
   const Revision old = f.store->revision();
-  for (int i = 0; i < 20; ++i) f.put(key("a"), large);
+  for (int i = 0; i < 20; ++i) f.put(pod_key("a"), large);
   f.store->forget_history(old);
   EXPECT_TRUE(f.store->events("pods", 1, Horizon::kCommitted, 1))
       << "what is not on disk yet is kept";
@@ -341,18 +341,18 @@ TEST(Events, OfHistoryThatIsOldOnlyTheNewestPartStays) {
 }
 
 TEST(Events, HistoryOfObjectsThatAreStillThereCostsNothing) {
-  const Fixture f;
+  const StoreFixture f;
   const std::string large(256 * 1024, 'x');
-  for (int i = 0; i < 20; ++i) f.put(key("a" + std::to_string(i)), large);
+  for (int i = 0; i < 20; ++i) f.put(pod_key("a" + std::to_string(i)), large);
   ASSERT_TRUE(f.store->flush());
   f.store->forget_history(f.store->revision());
   EXPECT_EQ(f.store->events("pods", 1, Horizon::kCommitted, 100)->size(), 20);
 }
 
 TEST(Events, HistoryStartsWhereTheStoreWasOpened) {
-  Fixture f;
-  f.put(key("a"), "1");
-  f.put(key("a"), "2");
+  StoreFixture f;
+  f.put(pod_key("a"), "1");
+  f.put(pod_key("a"), "2");
   f.store.reset();
   f.store = f.open(Store::Writer::kManual);
   EXPECT_EQ(f.store->revision(), 3);
@@ -361,12 +361,12 @@ TEST(Events, HistoryStartsWhereTheStoreWasOpened) {
     EXPECT_TRUE(f.store->events(resource, 3, Horizon::kVisible, 10)->empty());
     EXPECT_EQ(f.store->events(resource, 2, Horizon::kVisible, 10).error().code, Code::kExpired);
   }
-  f.put(key("b"), "3");
+  f.put(pod_key("b"), "3");
   EXPECT_EQ(f.store->events("pods", 3, Horizon::kCommitted, 10)->size(), 1);
 }
 
 TEST(Entry, IsParsedOnceForAllWhoHoldItAtTheSameTime) {
-  const Entry entry(key("a"), 5, R"({"a":1})");
+  const Entry entry(pod_key("a"), 5, R"({"a":1})");
   std::vector<Object> values(8);
   {
     std::vector<std::jthread> threads;

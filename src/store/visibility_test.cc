@@ -14,17 +14,19 @@
 namespace skiff::store {
 namespace {
 
-Key key(std::string name) { return {"pods", "default", std::move(name)}; }
-Mutation put(std::string name) { return {.key = key(std::move(name)), .value = json::object{}}; }
+Key visible_key(std::string name) { return {"pods", "default", std::move(name)}; }
+Mutation put_pod(std::string name) {
+  return {.key = visible_key(std::move(name)), .value = json::object{}};
+}
 
-struct Fixture {
-  explicit Fixture(Store::Writer writer = Store::Writer::kManual) { open(writer); }
+struct VisibilityFixture {
+  explicit VisibilityFixture(Store::Writer writer = Store::Writer::kManual) { open(writer); }
   void open(Store::Writer writer = Store::Writer::kManual) {
     store.reset();
     store = std::move(*Store::open(open_memory_journal(disk), writer));
   }
   Revision commit(std::string name, Sync sync = Sync::kSynced) const {
-    const auto done = store->commit({put(std::move(name))}, sync);
+    const auto done = store->commit({put_pod(std::move(name))}, sync);
     return done ? done->revision : 0;
   }
   void wait(Revision revision) const {
@@ -39,7 +41,7 @@ struct Fixture {
 };
 
 TEST(Visibility, FollowsTheDisk) {
-  const Fixture f;
+  const VisibilityFixture f;
   const Revision a = f.commit("a"), b = f.commit("b");
   std::string calls;
   f.store->when_visible(b, [&] { calls += 'b'; });
@@ -60,7 +62,7 @@ TEST(Visibility, FollowsTheDisk) {
 }
 
 TEST(Visibility, ManyCommitsAreOneWriteOfTheNewestRows) {
-  const Fixture f;
+  const VisibilityFixture f;
   for (int i = 0; i < 50; ++i) f.commit(i % 2 == 0 ? "even" : "odd");
   ASSERT_TRUE(f.store->flush());
   EXPECT_EQ(f.disk->stats().writes, 1);
@@ -71,7 +73,7 @@ TEST(Visibility, ManyCommitsAreOneWriteOfTheNewestRows) {
 }
 
 TEST(Visibility, OneSyncedCommitMakesTheWholeBatchSynced) {
-  const Fixture f;
+  const VisibilityFixture f;
   f.commit("a", Sync::kLazy);
   ASSERT_TRUE(f.store->flush());
   EXPECT_EQ(f.disk->stats().syncs, 0);
@@ -84,7 +86,7 @@ TEST(Visibility, OneSyncedCommitMakesTheWholeBatchSynced) {
 }
 
 TEST(Visibility, LazyWritesAreSyncedBeforeMoreAreAtRiskThanARestartSkips) {
-  const Fixture f;
+  const VisibilityFixture f;
   for (int i = 0; i < 25'000; ++i) {
     f.commit("a", Sync::kLazy);
     ASSERT_TRUE(f.store->flush());
@@ -94,7 +96,7 @@ TEST(Visibility, LazyWritesAreSyncedBeforeMoreAreAtRiskThanARestartSkips) {
 }
 
 TEST(Subscriptions, HearOfTheirResourceAtTheirHorizon) {
-  const Fixture f;
+  const VisibilityFixture f;
   int committed = 0, visible = 0, other = 0, all = 0;
   const auto a = f.store->subscribe("pods", Horizon::kCommitted, [&] { ++committed; });
   const auto b = f.store->subscribe("pods", Horizon::kVisible, [&] { ++visible; });
@@ -112,12 +114,12 @@ TEST(Subscriptions, HearOfTheirResourceAtTheirHorizon) {
 }
 
 TEST(Subscriptions, FindTheCommittersValueWithoutParsing) {
-  const Fixture f;
+  const VisibilityFixture f;
   std::vector<Object> seen;
-  const auto look = [&] { seen.push_back(f.store->get(key("a"))->value()); };
+  const auto look = [&] { seen.push_back(f.store->get(visible_key("a"))->value()); };
   const auto a = f.store->subscribe("pods", Horizon::kCommitted, look);
   const auto b = f.store->subscribe("pods", Horizon::kVisible, [&] {
-    const Object value = f.store->get(key("a"))->value();
+    const Object value = f.store->get(visible_key("a"))->value();
     EXPECT_GT(value.use_count(), 1) << "the queue still held it";
   });
   f.commit("a");
@@ -128,7 +130,7 @@ TEST(Subscriptions, FindTheCommittersValueWithoutParsing) {
 }
 
 TEST(Subscriptions, ACallbackMayCommitAndIsCalledAgain) {
-  const Fixture f;
+  const VisibilityFixture f;
   int calls = 0;
   const auto subscription = f.store->subscribe("pods", Horizon::kCommitted, [&] {
     if (++calls < 3) f.commit("again");
@@ -138,7 +140,7 @@ TEST(Subscriptions, ACallbackMayCommitAndIsCalledAgain) {
 }
 
 TEST(Subscriptions, MayOutliveTheStore) {
-  Fixture f;
+  VisibilityFixture f;
   int calls = 0;
   auto subscription = f.store->subscribe("pods", Horizon::kVisible, [&] { ++calls; });
   f.commit("a");
@@ -148,7 +150,7 @@ TEST(Subscriptions, MayOutliveTheStore) {
 }
 
 TEST(Subscriptions, AreNeverCalledAfterTheirEnd) {
-  const Fixture f(Store::Writer::kThread);
+  const VisibilityFixture f(Store::Writer::kThread);
   std::atomic<bool> stop = false;
   std::vector<std::jthread> threads;
   for (int t = 0; t < 2; ++t) {
@@ -171,7 +173,7 @@ TEST(Subscriptions, AreNeverCalledAfterTheirEnd) {
 }
 
 TEST(Subscriptions, EndOnlyAfterACallThatIsUnderWay) {
-  const Fixture f;
+  const VisibilityFixture f;
   std::latch entered(1);
   std::atomic<bool> ended = false;
   auto subscription = f.store->subscribe("pods", Horizon::kCommitted, [&] {
@@ -189,7 +191,7 @@ TEST(Subscriptions, EndOnlyAfterACallThatIsUnderWay) {
 }
 
 TEST(FullDisk, RefusesWritesButReadsGoOnUntilItHeals) {
-  const Fixture f;
+  const VisibilityFixture f;
   f.commit("a");
   ASSERT_TRUE(f.store->flush());
   const Revision before = f.store->visible();
@@ -200,7 +202,7 @@ TEST(FullDisk, RefusesWritesButReadsGoOnUntilItHeals) {
   f.store->when_visible(waiting, [&] { told = true; });
   EXPECT_FALSE(f.store->flush());
 
-  const auto refused = f.store->commit({put("c")}, Sync::kLazy);
+  const auto refused = f.store->commit({put_pod("c")}, Sync::kLazy);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kServiceUnavailable);
   EXPECT_NE(refused.error().message.find("no space left"), std::string::npos);
@@ -208,7 +210,7 @@ TEST(FullDisk, RefusesWritesButReadsGoOnUntilItHeals) {
   EXPECT_EQ(f.store->stats().waiting, 1);
   EXPECT_EQ(f.store->visible(), before);
   EXPECT_FALSE(told);
-  EXPECT_NE(f.store->get(key("a")), nullptr);
+  EXPECT_NE(f.store->get(visible_key("a")), nullptr);
   EXPECT_FALSE(f.store->flush()) << "it is tried again";
 
   f.disk->heal();
@@ -220,7 +222,7 @@ TEST(FullDisk, RefusesWritesButReadsGoOnUntilItHeals) {
 }
 
 TEST(FullDisk, TheWriterThreadRecoversByItself) {
-  const Fixture f(Store::Writer::kThread);
+  const VisibilityFixture f(Store::Writer::kThread);
   f.disk->fail("no space left");
   const Revision waiting = f.commit("a");
   while (f.store->stats().refusing.empty()) std::this_thread::yield();
@@ -232,7 +234,7 @@ TEST(FullDisk, TheWriterThreadRecoversByItself) {
 }
 
 TEST(FullDisk, DoesNotStopTheStoreFromEnding) {
-  Fixture f(Store::Writer::kThread);
+  VisibilityFixture f(Store::Writer::kThread);
   f.disk->fail("no space left");
   f.commit("a");
   f.store.reset();
@@ -242,7 +244,7 @@ TEST(FullDisk, DoesNotStopTheStoreFromEnding) {
 TEST(MemoryDisk, ACrashKeepsWhatWasWrittenAndAPowerCutWhatWasSynced) {
   for (const bool power : {false, true}) {
     SCOPED_TRACE(power ? "power cut" : "crash");
-    Fixture f;
+    VisibilityFixture f;
     f.commit("synced", Sync::kSynced);
     ASSERT_TRUE(f.store->flush());
     const Revision lazy = f.commit("lazy", Sync::kLazy);
@@ -250,9 +252,9 @@ TEST(MemoryDisk, ACrashKeepsWhatWasWrittenAndAPowerCutWhatWasSynced) {
     f.commit("unwritten");
     power ? f.disk->power_cut() : f.disk->crash();
     f.open();
-    EXPECT_NE(f.store->get(key("synced")), nullptr);
-    EXPECT_EQ(f.store->get(key("lazy")) == nullptr, power);
-    EXPECT_EQ(f.store->get(key("unwritten")), nullptr);
+    EXPECT_NE(f.store->get(visible_key("synced")), nullptr);
+    EXPECT_EQ(f.store->get(visible_key("lazy")) == nullptr, power);
+    EXPECT_EQ(f.store->get(visible_key("unwritten")), nullptr);
     // Whoever has seen the lost revision must not mistake a new one for it.
     const auto events = f.store->events("pods", lazy, Horizon::kVisible, 10);
     EXPECT_EQ(events.has_value(), !power);
@@ -261,7 +263,7 @@ TEST(MemoryDisk, ACrashKeepsWhatWasWrittenAndAPowerCutWhatWasSynced) {
 }
 
 TEST(Threads, RevisionsAreOneUnbrokenSequenceWhoeverCommits) {
-  Fixture f(Store::Writer::kThread);
+  VisibilityFixture f(Store::Writer::kThread);
   constexpr int kThreads = 8, kCommits = 200;
   std::atomic<int> reached = 0;
   // By address: f.store is already empty while the store ends, and the store still calls.
@@ -275,7 +277,8 @@ TEST(Threads, RevisionsAreOneUnbrokenSequenceWhoeverCommits) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < kCommits; ++i) {
           const Sync sync = i % 3 == 0 ? Sync::kSynced : Sync::kLazy;
-          const auto done = store->commit({put("own" + std::to_string(t)), put("shared")}, sync);
+          const auto done =
+              store->commit({put_pod("own" + std::to_string(t)), put_pod("shared")}, sync);
           ASSERT_TRUE(done);
           store->when_visible(done->revision, [&, at = done->revision] {
             if (store->visible() >= at) ++reached;

@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "api/core/node_selector.h"
+#include "api/test_kind.h"
 
 namespace skiff::api {
 namespace {
 
-json::value parsed(const std::string& text) {
-  auto v = json::parse(text);
-  EXPECT_TRUE(v) << text;
-  return *v;
-}
+using testing::parsed;
 
 TEST(Claims, APodUsesWhatItNamesAndWhatIsMadeForIt) {
   const json::value pod = parsed(R"({"metadata":{"name":"p"},"spec":{"volumes":[

@@ -6,39 +6,27 @@
 #include "api/core/namespace.h"
 #include "api/core/node.h"
 #include "api/core/service.h"
+#include "api/test_kind.h"
 
 namespace skiff::api {
 namespace {
 
-constexpr std::int64_t kNow = 1'700'000'300;  // 2023-11-14T22:18:20Z
+using testing::cells;
+using testing::defaulted;
+using testing::kNow;
+using testing::Lines;
+using testing::parsed;
+
 constexpr std::string_view kCreated = R"("creationTimestamp":"2023-11-14T22:17:20Z")";  // 60 s ago
 
-json::value parsed(const std::string& text) {
-  auto v = json::parse(text);
-  EXPECT_TRUE(v) << text;
-  return *v;
-}
-
-json::value defaulted(const Kind& kind, const std::string& text) {
-  json::value v = parsed(text);
-  kind.set_defaults(v);
-  return v;
-}
-
-std::vector<std::string> complaints(const Kind& kind, const std::string& text,
-                                    const json::value* old = nullptr) {
+std::vector<std::string> complaints_unprepared(const Kind& kind, const std::string& text,
+                                               const json::value* old = nullptr) {
   json::value v = parsed(text);
   if (kind.set_defaults != nullptr) kind.set_defaults(v);
   std::vector<std::string> out;
   for (const Cause& c : kind.validate(v, {.old = old})) out.push_back(c.field + ": " + c.message);
   return out;
 }
-
-std::string cells(const Kind& kind, const std::string& text) {
-  return json::serialize(kind.cells(parsed(text), kNow));
-}
-
-using Lines = std::vector<std::string>;
 
 TEST(Namespace, IsActiveUntilDeleted) {
   json::value ns = defaulted(namespace_kind(), R"({"metadata":{"name":"a"}})");
@@ -65,43 +53,47 @@ TEST(Service, Defaults) {
 }
 
 TEST(Service, Rules) {
-  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"ports":[{"port":80}]}})"), Lines{});
-  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"clusterIP":"None"}})"), Lines{});
-  EXPECT_EQ(complaints(service_kind(), R"({"spec":{}})"), Lines{"spec.ports: Required value"});
-  EXPECT_EQ(complaints(service_kind(),
-                       R"({"spec":{"type":"Best","ports":[{"port":0},{"port":1,"name":"a"},
+  EXPECT_EQ(complaints_unprepared(service_kind(), R"({"spec":{"ports":[{"port":80}]}})"), Lines{});
+  EXPECT_EQ(complaints_unprepared(service_kind(), R"({"spec":{"clusterIP":"None"}})"), Lines{});
+  EXPECT_EQ(complaints_unprepared(service_kind(), R"({"spec":{}})"),
+            Lines{"spec.ports: Required value"});
+  EXPECT_EQ(
+      complaints_unprepared(service_kind(),
+                            R"({"spec":{"type":"Best","ports":[{"port":0},{"port":1,"name":"a"},
                            {"port":1,"name":"a","protocol":"X"}]}})"),
-            (Lines{"spec.ports[0].name: Required value",
-                   "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
-                   "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, "
-                   "inclusive",
-                   R"(spec.ports[2].name: Duplicate value: "a")",
-                   R"(spec.ports[2].protocol: Unsupported value: "X": supported values: "SCTP", )"
-                   R"("TCP", "UDP")",
-                   R"(spec.type: Unsupported value: "Best": supported values: "ClusterIP", )"
-                   R"("ExternalName", "LoadBalancer", "NodePort")"}));
+      (Lines{"spec.ports[0].name: Required value",
+             "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+             "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, "
+             "inclusive",
+             R"(spec.ports[2].name: Duplicate value: "a")",
+             R"(spec.ports[2].protocol: Unsupported value: "X": supported values: "SCTP", )"
+             R"("TCP", "UDP")",
+             R"(spec.type: Unsupported value: "Best": supported values: "ClusterIP", )"
+             R"("ExternalName", "LoadBalancer", "NodePort")"}));
   const json::value old = parsed(R"({"spec":{"clusterIP":"10.0.0.1"}})");
-  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"clusterIP":"10.0.0.2","clusterIPs":["10.0.0.2"],
+  EXPECT_EQ(complaints_unprepared(service_kind(),
+                                  R"({"spec":{"clusterIP":"10.0.0.2","clusterIPs":["10.0.0.2"],
                                      "ports":[{"port":1}]}})",
-                       &old),
+                                  &old),
             Lines{R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set)"});
-  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"type":"ExternalName","ports":[]}})"),
+  EXPECT_EQ(complaints_unprepared(service_kind(), R"({"spec":{"type":"ExternalName","ports":[]}})"),
             Lines{"spec.externalName: Required value"});
-  EXPECT_EQ(complaints(service_kind(), R"({"spec":{"clusterIP":"None","sessionAffinity":"Some",
+  EXPECT_EQ(
+      complaints_unprepared(service_kind(), R"({"spec":{"clusterIP":"None","sessionAffinity":"Some",
     "externalTrafficPolicy":"Local","ports":[{"port":1,"nodePort":2}]}})"),
-            (Lines{R"(spec.sessionAffinity: Unsupported value: "Some": supported values: )"
-                   R"("ClientIP", "None")",
-                   "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
-                   R"(spec.externalTrafficPolicy: Invalid value: "Local": may only be set for )"
-                   "externally-accessible services"}));
+      (Lines{R"(spec.sessionAffinity: Unsupported value: "Some": supported values: )"
+             R"("ClientIP", "None")",
+             "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+             R"(spec.externalTrafficPolicy: Invalid value: "Local": may only be set for )"
+             "externally-accessible services"}));
 }
 
 TEST(Service, RangesOfAnOutsideThatMayCome) {
   const auto ranges = [](std::string_view type, std::string_view list, std::string_view note = "") {
-    return complaints(service_kind(),
-                      fmt::format(R"({{"metadata":{{"annotations":{{{}}}}},"spec":{{"type":"{}",
+    return complaints_unprepared(
+        service_kind(), fmt::format(R"({{"metadata":{{"annotations":{{{}}}}},"spec":{{"type":"{}",
                         "ports":[{{"port":1}}],"loadBalancerSourceRanges":[{}]}}}})",
-                                  note, type, list));
+                                    note, type, list));
   };
   constexpr std::string_view kNote =
       R"("service.beta.kubernetes.io/load-balancer-source-ranges":"10.0.0.0/8, y")";
@@ -127,19 +119,22 @@ TEST(Service, Cells) {
 }
 
 TEST(ConfigMap, Rules) {
-  EXPECT_EQ(complaints(config_map_kind(), R"({"data":{"a.b":"x"},"binaryData":{"c":"AAEC"}})"),
-            Lines{});
-  const Lines bad =
-      complaints(config_map_kind(), R"({"data":{"a/b":"x","c":"y"},"binaryData":{"c":"?"}})");
+  EXPECT_EQ(
+      complaints_unprepared(config_map_kind(), R"({"data":{"a.b":"x"},"binaryData":{"c":"AAEC"}})"),
+      Lines{});
+  const Lines bad = complaints_unprepared(config_map_kind(),
+                                          R"({"data":{"a/b":"x","c":"y"},"binaryData":{"c":"?"}})");
   ASSERT_EQ(bad.size(), 3u);
   EXPECT_TRUE(bad[0].starts_with(R"(data[a/b]: Invalid value: "a/b": a valid config key must)"));
   EXPECT_TRUE(bad[1].starts_with("binaryData[c]: Invalid value"));
   EXPECT_TRUE(bad[2].starts_with("data[c]: Invalid value"));
   const json::value old = parsed(R"({"immutable":true,"data":{"a":"1"}})");
-  EXPECT_EQ(complaints(config_map_kind(), R"({"immutable":true,"data":{"a":"2"}})", &old),
-            Lines{"data: Forbidden: field is immutable when `immutable` is set"});
+  EXPECT_EQ(
+      complaints_unprepared(config_map_kind(), R"({"immutable":true,"data":{"a":"2"}})", &old),
+      Lines{"data: Forbidden: field is immutable when `immutable` is set"});
   const std::string large(1024 * 1024 + 1, 'x');
-  EXPECT_EQ(complaints(config_map_kind(), R"({"data":{"a":")" + large + R"("}})").size(), 1u);
+  EXPECT_EQ(complaints_unprepared(config_map_kind(), R"({"data":{"a":")" + large + R"("}})").size(),
+            1u);
   EXPECT_EQ(cells(config_map_kind(), R"({"data":{"a":"1"},"binaryData":{"b":""}})"),
             R"([2,"<unknown>"])");
 }
@@ -151,14 +146,14 @@ TEST(Secret, PlainTextBecomesData) {
 }
 
 TEST(Secret, Rules) {
-  EXPECT_EQ(complaints(secret_kind(), R"({"data":{"a":"hunter2!"}})"),
+  EXPECT_EQ(complaints_unprepared(secret_kind(), R"({"data":{"a":"hunter2!"}})"),
             Lines{R"(data[a]: Invalid value: "<hidden>": must be base64; put plain text under )"
                   "stringData"});
-  EXPECT_EQ(
-      complaints(secret_kind(), R"({"type":"kubernetes.io/tls","stringData":{"tls.crt":"x"}})"),
-      Lines{"data[tls.key]: Required value"});
+  EXPECT_EQ(complaints_unprepared(secret_kind(),
+                                  R"({"type":"kubernetes.io/tls","stringData":{"tls.crt":"x"}})"),
+            Lines{"data[tls.key]: Required value"});
   const json::value old = parsed(R"({"type":"Opaque"})");
-  EXPECT_EQ(complaints(secret_kind(), R"({"type":"other"})", &old),
+  EXPECT_EQ(complaints_unprepared(secret_kind(), R"({"type":"other"})", &old),
             Lines{R"(type: Invalid value: "other": field is immutable)"});
 }
 
@@ -182,10 +177,11 @@ TEST(Event, CellsAndRules) {
     "lastTimestamp":"2023-11-14T22:17:20Z"})"),
             R"(["60s","Normal","Started","pod/p","spec","c, h","Go","5m",3,"e"])");
   EXPECT_EQ(
-      complaints(event_kind(),
-                 R"({"metadata":{"namespace":"a"},"involvedObject":{"namespace":"b"}})"),
+      complaints_unprepared(event_kind(),
+                            R"({"metadata":{"namespace":"a"},"involvedObject":{"namespace":"b"}})"),
       Lines{R"(involvedObject.namespace: Invalid value: "b": does not match event.namespace)"});
-  EXPECT_EQ(complaints(event_kind(), R"({"metadata":{"namespace":"default"},"involvedObject":{}})"),
+  EXPECT_EQ(complaints_unprepared(event_kind(),
+                                  R"({"metadata":{"namespace":"default"},"involvedObject":{}})"),
             Lines{});
 }
 

@@ -2,16 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "api/test_kind.h"
+
 namespace skiff::api {
 namespace {
 
-using Lines = std::vector<std::string>;
+using testing::parsed;
 
-json::value parsed(const std::string& text) {
-  auto v = json::parse(text);
-  EXPECT_TRUE(v) << text;
-  return *v;
-}
+using testing::Lines;
 
 // What a real server answered to the same pod, but for what its admission plug-ins add.
 TEST(PodDefaults, AreThoseOfKubernetes) {

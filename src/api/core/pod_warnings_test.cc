@@ -8,8 +8,8 @@
 namespace skiff::api {
 namespace {
 
+using testing::Lines;
 using testing::parsed;
-using Lines = std::vector<std::string>;
 
 Lines of(const std::string& spec, const std::string& metadata = "") {
   return pod_warnings(parsed(R"({"metadata":{)" + metadata + R"(},"spec":{)" + spec + "}}"), "");

@@ -8,14 +8,14 @@
 namespace skiff::apiserver {
 namespace {
 
-std::string told(const std::pair<int, json::value>& answer) {
+std::string told_answer(const std::pair<int, json::value>& answer) {
   return std::to_string(answer.first) + " " + message(answer);
 }
 
 TEST(Callers, AreToldWhatTheyMayNot) {
   AccessWorld world;
   const auto get = [&](const char* method, const char* target) {
-    return told(world.as("ann", {}, method, target, "{}"));
+    return told_answer(world.as("ann", {}, method, target, "{}"));
   };
   EXPECT_EQ(get("GET", "/api/v1/namespaces/ns/pods"),
             R"(403 pods is forbidden: User "ann" cannot list resource "pods" in API group "" in )"
@@ -35,7 +35,7 @@ TEST(Callers, AreToldWhatTheyMayNot) {
   EXPECT_EQ(get("GET", "/metrics"), R"(403 forbidden: User "ann" cannot get path "/metrics")");
   EXPECT_EQ(get("POST", "/skiff/v1/stop"),
             R"(403 forbidden: User "ann" cannot post path "/skiff/v1/stop")");
-  EXPECT_EQ(told(world.as("<b>&", {}, "GET", "/metrics")),
+  EXPECT_EQ(told_answer(world.as("<b>&", {}, "GET", "/metrics")),
             R"(403 forbidden: User "&lt;b&gt;&amp;" cannot get path "/metrics")");
 }
 
@@ -43,7 +43,7 @@ TEST(Callers, AreToldOfRolesThatAreAbsent) {
   AccessWorld world;
   world.call("POST", world.rbac("clusterrolebindings"),
              world.binding("b", "ClusterRole", "gone", "User", "ann"));
-  EXPECT_EQ(told(world.as("ann", {}, "GET", "/metrics")),
+  EXPECT_EQ(told_answer(world.as("ann", {}, "GET", "/metrics")),
             R"(403 forbidden: User "ann" cannot get path "/metrics": RBAC: )"
             R"(clusterrole.rbac.authorization.k8s.io "gone" not found)");
 }
@@ -54,9 +54,9 @@ TEST(Callers, WithoutNameSeeHealthAndVersionOnly) {
   for (const char* open : {"/healthz", "/livez", "/readyz", "/version", "/livez/ping"}) {
     EXPECT_EQ(nobody(open).first, 200) << open;
   }
-  EXPECT_EQ(told(nobody("/api")),
+  EXPECT_EQ(told_answer(nobody("/api")),
             R"(403 forbidden: User "system:anonymous" cannot get path "/api")");
-  EXPECT_EQ(told(nobody("/api/v1/namespaces/default/pods")),
+  EXPECT_EQ(told_answer(nobody("/api/v1/namespaces/default/pods")),
             R"(403 pods is forbidden: User "system:anonymous" cannot list resource "pods" in API )"
             R"(group "" in the namespace "default")");
   world.call(
@@ -104,12 +104,12 @@ TEST(Callers, ActAsOthers) {
   AccessWorld world;
   http::Request request = world.request("GET", "/api/v1/pods");
   request.headers.emplace_back("Impersonate-User", "bob");
-  EXPECT_EQ(told(world.send(request)),
+  EXPECT_EQ(told_answer(world.send(request)),
             R"(403 pods is forbidden: User "bob" cannot list resource "pods" in API group "" at )"
             "the cluster scope");
   request.headers.emplace_back("Impersonate-Group", "system:masters");
   EXPECT_EQ(world.send(request).first, 200);
-  EXPECT_EQ(told(world.as("ann", {}, "GET", "/api", "", {{"Impersonate-User", "bob"}})),
+  EXPECT_EQ(told_answer(world.as("ann", {}, "GET", "/api", "", {{"Impersonate-User", "bob"}})),
             R"(403 users "bob" is forbidden: User "ann" cannot impersonate resource "users" in )"
             R"(API group "" at the cluster scope)");
   http::Request odd = world.request("GET", "/api?x=1");

@@ -11,7 +11,8 @@ constexpr const char* kRoleWriter =
     R"([{"verbs":["*"],"apiGroups":["rbac.authorization.k8s.io"],
          "resources":["roles","rolebindings","clusterroles","clusterrolebindings"]},
         {"verbs":["get"],"apiGroups":[""],"resources":["pods"]}])";
-constexpr const char* kPodReader = R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}])";
+constexpr const char* kEscalationPodReader =
+    R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}])";
 constexpr const char* kPodWriter =
     R"([{"verbs":["get","delete"],"apiGroups":[""],"resources":["pods","secrets"]}])";
 
@@ -36,8 +37,11 @@ class Escalation : public ::testing::Test {
 };
 
 TEST_F(Escalation, LetsPeopleGiveWhatTheyHave) {
-  EXPECT_EQ(ann("POST", world.rbac("clusterroles"), world.role("r", kPodReader)).first, 201);
-  EXPECT_EQ(ann("POST", world.rbac("roles", "default"), world.role("r", kPodReader)).first, 201);
+  EXPECT_EQ(ann("POST", world.rbac("clusterroles"), world.role("r", kEscalationPodReader)).first,
+            201);
+  EXPECT_EQ(
+      ann("POST", world.rbac("roles", "default"), world.role("r", kEscalationPodReader)).first,
+      201);
   EXPECT_EQ(ann("POST", world.rbac("clusterrolebindings"),
                 world.binding("b", "ClusterRole", "r", "User", "bob"))
                 .first,
@@ -57,7 +61,9 @@ TEST_F(Escalation, RefusesMoreThanTheyHave) {
 }
 
 TEST_F(Escalation, RefusesMoreByUpdateAndPatch) {
-  ASSERT_EQ(ann("POST", world.rbac("roles", "default"), world.role("r", kPodReader)).first, 201);
+  ASSERT_EQ(
+      ann("POST", world.rbac("roles", "default"), world.role("r", kEscalationPodReader)).first,
+      201);
   const std::string at = world.rbac("roles/r", "default");
   EXPECT_EQ(ann("PUT", at, world.role("r", kPodWriter)).first, 403);
   EXPECT_EQ(ann("PATCH", at, std::string(R"({"rules":)") + kPodWriter + "}",

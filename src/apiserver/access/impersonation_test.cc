@@ -7,10 +7,10 @@
 namespace skiff::apiserver {
 namespace {
 
-const Identity kRoot{.user = "root", .groups = {"system:masters"}};
+const Identity kRootIdentity{.user = "root", .groups = {"system:masters"}};
 
 // Ann may become the user "bob", anybody of group "team", and the account ns/robot.
-Policy policy() {
+Policy impersonators() {
   const auto rule = [](const char* group, const char* resource, const char* name) {
     return Rule{
         .verbs = {"impersonate"}, .groups = {group}, .resources = {resource}, .names = {name}};
@@ -32,7 +32,7 @@ Policy policy() {
                 {bind("", "ClusterRole"), bind("ns", "Role")});
 }
 
-std::string text(const Result<Identity>& who) {
+std::string identity_text(const Result<Identity>& who) {
   if (!who) return who.error().message;
   std::string out = who->user + " [" + join(who->groups, ",") + "]";
   if (!who->uid.empty()) out += " uid=" + who->uid;
@@ -41,7 +41,7 @@ std::string text(const Result<Identity>& who) {
 }
 
 std::string become(const Identity& who, const http::Headers& headers) {
-  return text(impersonate(policy(), who, headers));
+  return identity_text(impersonate(impersonators(), who, headers));
 }
 
 TEST(Impersonation, IsAskedForByHeaders) {
@@ -53,35 +53,35 @@ TEST(Impersonation, IsAskedForByHeaders) {
 }
 
 TEST(Impersonation, TakesUserAndGroups) {
-  EXPECT_EQ(become(kRoot, {{"Impersonate-User", "bob"}}), "bob [system:authenticated]")
+  EXPECT_EQ(become(kRootIdentity, {{"Impersonate-User", "bob"}}), "bob [system:authenticated]")
       << "and loses what the requester was";
   EXPECT_EQ(
-      become(kRoot,
+      become(kRootIdentity,
              {{"impersonate-user", "bob"}, {"Impersonate-Group", "a"}, {"impersonate-group", "b"}}),
       "bob [a,b,system:authenticated]");
-  EXPECT_EQ(
-      become(kRoot, {{"Impersonate-User", "bob"}, {"Impersonate-Group", "system:unauthenticated"}}),
-      "bob [system:unauthenticated]");
-  EXPECT_EQ(become(kRoot, {{"Impersonate-User", "system:anonymous"}}),
+  EXPECT_EQ(become(kRootIdentity,
+                   {{"Impersonate-User", "bob"}, {"Impersonate-Group", "system:unauthenticated"}}),
+            "bob [system:unauthenticated]");
+  EXPECT_EQ(become(kRootIdentity, {{"Impersonate-User", "system:anonymous"}}),
             "system:anonymous [system:unauthenticated]");
 }
 
 TEST(Impersonation, KnowsTheGroupsOfServiceAccounts) {
-  EXPECT_EQ(become(kRoot, {{"Impersonate-User", "system:serviceaccount:ns:robot"}}),
+  EXPECT_EQ(become(kRootIdentity, {{"Impersonate-User", "system:serviceaccount:ns:robot"}}),
             "system:serviceaccount:ns:robot "
             "[system:serviceaccounts,system:serviceaccounts:ns,system:authenticated]");
-  EXPECT_EQ(become(kRoot, {{"Impersonate-User", "system:serviceaccount:ns:robot"},
-                           {"Impersonate-Group", "only"}}),
+  EXPECT_EQ(become(kRootIdentity, {{"Impersonate-User", "system:serviceaccount:ns:robot"},
+                                   {"Impersonate-Group", "only"}}),
             "system:serviceaccount:ns:robot [only,system:authenticated]");
 }
 
 TEST(Impersonation, TakesUidAndExtra) {
-  EXPECT_EQ(become(kRoot, {{"Impersonate-User", "bob"},
-                           {"Impersonate-Uid", "u-1"},
-                           {"Impersonate-Extra-Scopes", "view"},
-                           {"Impersonate-Extra-Scopes", "edit"},
-                           {"Impersonate-Extra-Acme.com%2Fproject", "p"},
-                           {"Impersonate-Extra-100%", "odd"}}),
+  EXPECT_EQ(become(kRootIdentity, {{"Impersonate-User", "bob"},
+                                   {"Impersonate-Uid", "u-1"},
+                                   {"Impersonate-Extra-Scopes", "view"},
+                                   {"Impersonate-Extra-Scopes", "edit"},
+                                   {"Impersonate-Extra-Acme.com%2Fproject", "p"},
+                                   {"Impersonate-Extra-100%", "odd"}}),
             "bob [system:authenticated] uid=u-1 100%=odd acme.com/project=p scopes=view+edit");
 }
 
@@ -109,21 +109,22 @@ TEST(Impersonation, NeedsARightForEachPart) {
 
 TEST(Impersonation, OfServiceAccountsIsARightInTheirNamespace) {
   const Identity ann{.user = "ann"};
-  EXPECT_TRUE(impersonate(policy(), ann, {{"Impersonate-User", "system:serviceaccount:ns:robot"}}));
+  EXPECT_TRUE(
+      impersonate(impersonators(), ann, {{"Impersonate-User", "system:serviceaccount:ns:robot"}}));
   EXPECT_EQ(become(ann, {{"Impersonate-User", "system:serviceaccount:other:robot"}}),
             R"(serviceaccounts "robot" is forbidden: User "ann" cannot impersonate resource )"
             R"("serviceaccounts" in API group "" in the namespace "other")");
 }
 
 TEST(Impersonation, NeedsAUser) {
-  const auto answer =
-      impersonate(policy(), kRoot, {{"Impersonate-Group", "team"}, {"Impersonate-Uid", "u"}});
+  const auto answer = impersonate(impersonators(), kRootIdentity,
+                                  {{"Impersonate-Group", "team"}, {"Impersonate-Uid", "u"}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, Code::kInternal);
   EXPECT_EQ(answer.error().message,
             "requested [{Group  team    } {UID  u  authentication.k8s.io/v1  }] without "
             "impersonating a user");
-  EXPECT_EQ(become(kRoot, {{"Impersonate-User", ""}}), "root [system:masters]");
+  EXPECT_EQ(become(kRootIdentity, {{"Impersonate-User", ""}}), "root [system:masters]");
 }
 
 TEST(Impersonation, OfAnOddAccountNameIsOfAUser) {

@@ -19,7 +19,7 @@ std::shared_ptr<const Binding> bind(const char* ns, const char* name, const char
                                                  .subjects = std::move(subjects)});
 }
 
-Policy policy() {
+Policy readers_and_writers() {
   return Policy(
       {{{"", "reader"}, rules("get", "pods")},
        {{"ns", "writer"}, rules("create", "pods")},
@@ -42,7 +42,7 @@ bool may(const Policy& p, const Identity& who, const char* verb, const char* ns)
 }
 
 TEST(Policy, GivesClusterBindingsEverywhere) {
-  const Policy p = policy();
+  const Policy p = readers_and_writers();
   const Identity ann{.user = "ann"};
   EXPECT_TRUE(may(p, ann, "get", "ns"));
   EXPECT_TRUE(may(p, ann, "get", ""));
@@ -51,7 +51,7 @@ TEST(Policy, GivesClusterBindingsEverywhere) {
 }
 
 TEST(Policy, GivesRoleBindingsInTheirNamespace) {
-  const Policy p = policy();
+  const Policy p = readers_and_writers();
   const Identity bob{.user = "bob"};
   EXPECT_TRUE(may(p, bob, "create", "ns"));
   EXPECT_FALSE(may(p, bob, "create", "other"));
@@ -62,7 +62,7 @@ TEST(Policy, GivesRoleBindingsInTheirNamespace) {
 }
 
 TEST(Policy, KnowsServiceAccountsByTheirUserName) {
-  const Policy p = policy();
+  const Policy p = readers_and_writers();
   EXPECT_TRUE(may(p, {.user = "system:serviceaccount:ns:robot"}, "create", "ns"))
       << "the binding's own namespace where none is given";
   EXPECT_FALSE(may(p, {.user = "system:serviceaccount:far:robot"}, "create", "ns"));
@@ -73,7 +73,7 @@ TEST(Policy, KnowsServiceAccountsByTheirUserName) {
 }
 
 TEST(Policy, ARoleHasNoPlaceInAClusterBinding) {
-  EXPECT_FALSE(may(policy(), {.user = "cat"}, "create", "ns"));
+  EXPECT_FALSE(may(readers_and_writers(), {.user = "cat"}, "create", "ns"));
 }
 
 TEST(Policy, PathsNeedAClusterBinding) {
@@ -88,7 +88,7 @@ TEST(Policy, PathsNeedAClusterBinding) {
 }
 
 TEST(Policy, SaysWhy) {
-  const Policy p = policy();
+  const Policy p = readers_and_writers();
   const auto why = [&](const Identity& who, const char* verb) {
     return p.decide(who, {.verb = verb, .resource = "pods", .ns = "ns"}).reason;
   };
@@ -114,7 +114,7 @@ TEST(Policy, MastersMayEverything) {
 }
 
 TEST(Policy, ListsEachBindingOnce) {
-  const Policy p = policy();
+  const Policy p = readers_and_writers();
   std::vector<std::string> problems;
   EXPECT_EQ(p.rules_for({.user = "bob", .groups = {"team"}}, "ns", &problems).size(), 2u)
       << "bob is named beside his group";

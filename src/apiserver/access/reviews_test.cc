@@ -10,7 +10,7 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr const char* kPodReader =
+constexpr const char* kReviewsPodReader =
     R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]},
         {"verbs":["get"],"nonResourceURLs":["/metrics"]}])";
 
@@ -27,7 +27,7 @@ std::string status(const std::pair<int, json::value>& answer) {
 
 TEST(Reviews, SayWhatOthersMay) {
   AccessWorld world;
-  world.grant("ann", kPodReader);
+  world.grant("ann", kReviewsPodReader);
   const auto ask = [&](const char* spec) {
     return status(
         world.call("POST", authz("subjectaccessreviews"), std::string(R"({"spec":)") + spec + "}"));
@@ -117,7 +117,7 @@ TEST(Reviews, AreListedByDiscovery) {
 
 TEST(Reviews, SayWhatIMay) {
   AccessWorld world;
-  world.grant("ann", kPodReader);
+  world.grant("ann", kReviewsPodReader);
   const auto ask = [&](const char* verb) {
     return status(world.as("ann", {}, "POST", authz("selfsubjectaccessreviews"),
                            std::string(R"({"spec":{"resourceAttributes":{"resource":"pods",)") +
@@ -146,7 +146,7 @@ TEST(Reviews, AskAboutOneNamespace) {
 
 TEST(Reviews, ListMyRules) {
   AccessWorld world;
-  world.grant("ann", kPodReader);
+  world.grant("ann", kReviewsPodReader);
   const auto answer = world.as("ann", {}, "POST", authz("selfsubjectrulesreviews"),
                                R"({"spec":{"namespace":"default"}})");
   EXPECT_EQ(answer.first, 201);

@@ -7,7 +7,7 @@ namespace {
 
 Rule rule(const char* text) { return rule_of(*json::parse(text)); }
 
-struct Case {
+struct RulesCase {
   const char* name;
   const char* rule;
   Action action;
@@ -27,7 +27,7 @@ TEST(Rules, AllowWhatTheySay) {
   const auto path = [](const char* where) {
     return Action{.verb = "get", .on_path = true, .path = where};
   };
-  const Case cases[] = {
+  const RulesCase cases[] = {
       {"its verb", pods, pod("get"), true},
       {"not another verb", pods, pod("delete"), false},
       {"not a part of a verb", pods, pod("ge"), false},
@@ -62,7 +62,7 @@ TEST(Rules, AllowWhatTheySay) {
       {"no resource by a path", urls, pod("get"), false},
       {"every path", every_url, path("/"), true},
   };
-  for (const Case& c : cases) EXPECT_EQ(allows(rule(c.rule), c.action), c.allowed) << c.name;
+  for (const RulesCase& c : cases) EXPECT_EQ(allows(rule(c.rule), c.action), c.allowed) << c.name;
 }
 
 TEST(Rules, ReadTheWordsOfARoute) {

@@ -39,12 +39,12 @@ TEST_F(LimitRanges, What_a_container_says_stays) {
   EXPECT_EQ(json::find(pod, {"metadata", "annotations", "kubernetes.io/limit-ranger"}), nullptr);
 }
 
-struct Case {
+struct LimitRangesCase {
   std::string_view what, item, resources, message;
 };
 
 TEST_F(LimitRanges, Bounds_are_told_in_the_words_of_the_real_server) {
-  const Case kCases[] = {
+  const LimitRangesCase kCases[] = {
       {"no request", R"({"type":"Container","min":{"cpu":"100m"}})", "{}",
        "minimum cpu usage per Container is 100m.  No request is specified"},
       {"small request", R"({"type":"Container","min":{"cpu":"100m"}})",
@@ -67,7 +67,7 @@ TEST_F(LimitRanges, Bounds_are_told_in_the_words_of_the_real_server) {
       {"two at once", R"({"type":"Container","min":{"cpu":"1","memory":"1Gi"}})", "{}",
        "[minimum cpu usage per Container is 1.  No request is specified, minimum memory usage per "
        "Container is 1Gi.  No request is specified]"}};
-  for (const Case& c : kCases) {
+  for (const LimitRangesCase& c : kCases) {
     AdmissionWorld fresh;
     fresh.put("limitranges", "default", "lr",
               R"({"spec":{"limits":[)" + std::string(c.item) + "]}}");

@@ -8,14 +8,14 @@ namespace skiff::apiserver {
 namespace {
 
 using pod_security::Level;
-using pod_security::Policy;
 
-std::string judge(const Policy& policy, std::string_view spec, std::string_view metadata = "{}") {
+std::string judge(const pod_security::Policy& policy, std::string_view spec,
+                  std::string_view metadata = "{}") {
   return details(evaluate(policy, text_to_json(metadata), text_to_json(spec)));
 }
 
-constexpr Policy kBaseline{.level = Level::kBaseline};
-constexpr Policy kRestricted{.level = Level::kRestricted};
+constexpr pod_security::Policy kBaseline{.level = Level::kBaseline};
+constexpr pod_security::Policy kRestricted{.level = Level::kRestricted};
 constexpr std::string_view kHardened =
     R"({"securityContext":{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}},
         "containers":[{"name":"c","securityContext":{"allowPrivilegeEscalation":false,
@@ -25,13 +25,13 @@ std::string with_context(std::string_view context) {
   return R"({"containers":[{"name":"c","securityContext":)" + std::string(context) + "}]}";
 }
 
-struct Case {
+struct PodSecurityCase {
   std::string spec;
   std::string_view finding;
 };
 
 TEST(PodSecurityBaseline, Each_check_speaks_as_the_real_one) {
-  const Case kCases[] = {
+  const PodSecurityCase kCases[] = {
       {R"({"hostNetwork":true,"hostIPC":true})",
        "host namespaces (hostNetwork=true, hostIPC=true)"},
       {R"({"volumes":[{"name":"a","hostPath":{"path":"/"}},{"name":"b","emptyDir":{}}]})",
@@ -60,7 +60,7 @@ TEST(PodSecurityBaseline, Each_check_speaks_as_the_real_one) {
        "hostProcess (pod must not set securityContext.windowsOptions.hostProcess=true)"},
       {R"({"securityContext":{"appArmorProfile":{"type":"Unconfined"}}})",
        R"(forbidden AppArmor profile (pod must not set AppArmor profile type to "Unconfined"))"}};
-  for (const Case& c : kCases) {
+  for (const PodSecurityCase& c : kCases) {
     EXPECT_EQ(judge(kBaseline, c.spec), c.finding);
     EXPECT_EQ(judge({.level = Level::kPrivileged}, c.spec), "");
   }

@@ -3,12 +3,12 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kClasses = "priorityclasses.scheduling.k8s.io";
+constexpr std::string_view kPriorityClassKey = "priorityclasses.scheduling.k8s.io";
 
 class PodFilling : public ::testing::Test {
  protected:
   void priority_class(std::string name, std::string_view body) {
-    world.put(std::string(kClasses), "", std::move(name), body);
+    world.put(std::string(kPriorityClassKey), "", std::move(name), body);
   }
   std::string with(std::string_view more) {
     return std::string(kOneContainer) + "," + std::string(more);

@@ -7,7 +7,7 @@
 namespace skiff::apiserver {
 namespace {
 
-const char* const kOld = R"({"metadata":{"name":"x","uid":"u","labels":{"a":"b"},
+const char* const kOldObject = R"({"metadata":{"name":"x","uid":"u","labels":{"a":"b"},
     "ownerReferences":[{"uid":"o"}]},"spec":{"n":1},"status":{"s":1}})";
 const char* const kSent = R"({"metadata":{"name":"x","uid":"v","labels":{"a":"c"},
     "annotations":{"n":"t"}},"spec":{"n":2},"status":{"s":2}})";
@@ -16,7 +16,7 @@ std::string written(std::string_view key) {
   const KindTable kinds(api::builtin_kinds(), {});
   const ServedKind* kind = kinds.by_key(key);
   EXPECT_NE(kind, nullptr) << key;
-  return json::serialize(with_status(*kind, *json::parse(kOld), *json::parse(kSent)));
+  return json::serialize(with_status(*kind, *json::parse(kOldObject), *json::parse(kSent)));
 }
 
 TEST(Status, OfKubernetesOwnKindsComesWithNotesInMetadata) {
@@ -34,7 +34,7 @@ TEST(Status, OfSomeKindsLeavesWhatTheyAreFoundBy) {
 TEST(Status, OfOtherKindsIsTheStatusAlone) {
   for (const char* key : {"volumeattachments.storage.k8s.io", "apiservices.apiregistration.k8s.io",
                           "customresourcedefinitions.apiextensions.k8s.io"}) {
-    json::value expected = *json::parse(kOld);
+    json::value expected = *json::parse(kOldObject);
     expected.at("status").as_object()["s"] = 2;
     EXPECT_EQ(written(key), json::serialize(expected)) << key;
   }

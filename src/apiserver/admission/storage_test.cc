@@ -4,7 +4,7 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kClasses = "storageclasses.storage.k8s.io";
+constexpr std::string_view kStorageClassKey = "storageclasses.storage.k8s.io";
 
 // The rules themselves, on a claim.
 class Claims : public ::testing::Test {
@@ -39,9 +39,9 @@ TEST_F(Claims, A_claim_without_a_class_gets_the_newest_default_one) {
            std::string(is_default) + R"("}}})";
   };
   EXPECT_EQ(json::find(filled("{}"), {"spec", "storageClassName"}), nullptr);
-  world.put(std::string(kClasses), "", "old", made("2026-01-01T00:00:00Z", "true"));
-  world.put(std::string(kClasses), "", "new", made("2026-02-01T00:00:00Z", "true"));
-  world.put(std::string(kClasses), "", "newest", made("2026-03-01T00:00:00Z", "false"));
+  world.put(std::string(kStorageClassKey), "", "old", made("2026-01-01T00:00:00Z", "true"));
+  world.put(std::string(kStorageClassKey), "", "new", made("2026-02-01T00:00:00Z", "true"));
+  world.put(std::string(kStorageClassKey), "", "newest", made("2026-03-01T00:00:00Z", "false"));
   EXPECT_EQ(json::get_string(filled("{}"), {"spec", "storageClassName"}), "new");
   EXPECT_EQ(json::get_string(filled(R"({"spec":{"storageClassName":""}})"),
                              {"spec", "storageClassName"}, "absent"),
@@ -63,8 +63,8 @@ TEST_F(Claims, Only_a_bound_claim_of_a_class_that_expands_may_grow) {
            R"(","resources":{"requests":{"storage":")" + std::string(size) +
            R"("}}},"status":{"phase":")" + std::string(phase) + R"("}})";
   };
-  world.put(std::string(kClasses), "", "elastic", R"({"allowVolumeExpansion":true})");
-  world.put(std::string(kClasses), "", "stiff", "{}");
+  world.put(std::string(kStorageClassKey), "", "elastic", R"({"allowVolumeExpansion":true})");
+  world.put(std::string(kStorageClassKey), "", "stiff", "{}");
   EXPECT_EQ(resize(claim("1Gi", "Bound", "elastic"), claim("2Gi", "Bound", "elastic")), "");
   EXPECT_EQ(resize(claim("2Gi", "Pending", "stiff"), claim("1Gi", "Pending", "stiff")), "");
   EXPECT_EQ(resize(claim("1Gi", "Pending", "elastic"), claim("2Gi", "Pending", "elastic")),

@@ -48,7 +48,7 @@ constexpr std::string_view kFull =
     R"("atom":{"a":"1"},"list":[{"a":"1"}],"map":{"m":{"q":1},"n":{}},)"
     R"("any":{"p":{"q":[1,2]},"r":1},"ios":"5%"})";
 
-class ApplyTest : public testing::Test {
+class ApplyTest : public ::testing::Test {
  protected:
   using Answer = std::pair<int, json::value>;
 

@@ -12,30 +12,30 @@ using testing::EchoPeer;
 using testing::masked;
 using testing::SpdyClient;
 
-const ExecOptions kAll{.container = "c", .in = true, .out = true, .err = true};
+const ExecOptions kAllStreams{.container = "c", .in = true, .out = true, .err = true};
 
-Upgrade ask(http::Headers headers, const ExecOptions& options) {
+Upgrade ask_exec(http::Headers headers, const ExecOptions& options) {
   auto made = upgrade({.method = "GET", .target = "/", .headers = std::move(headers)}, options);
   EXPECT_TRUE(made) << made.error().message;
   return made ? std::move(*made) : Upgrade{};
 }
 
-Upgrade over_websocket(const ExecOptions& options = kAll,
+Upgrade over_websocket(const ExecOptions& options = kAllStreams,
                        const std::string& offers = "v9.channel.k8s.io, v5.channel.k8s.io") {
-  return ask({{"Connection", "Upgrade"},
-              {"Upgrade", "websocket"},
-              {"Sec-WebSocket-Version", "13"},
-              {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
-              {"Sec-WebSocket-Protocol", offers}},
-             options);
+  return ask_exec({{"Connection", "Upgrade"},
+                   {"Upgrade", "websocket"},
+                   {"Sec-WebSocket-Version", "13"},
+                   {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
+                   {"Sec-WebSocket-Protocol", offers}},
+                  options);
 }
 
-Upgrade over_spdy(const ExecOptions& options = kAll) {
-  return ask({{"Upgrade", "SPDY/3.1"}, {"X-Stream-Protocol-Version", "v4.channel.k8s.io"}},
-             options);
+Upgrade over_spdy(const ExecOptions& options = kAllStreams) {
+  return ask_exec({{"Upgrade", "SPDY/3.1"}, {"X-Stream-Protocol-Version", "v4.channel.k8s.io"}},
+                  options);
 }
 
-std::string pull(ExecTunnel& tunnel, bool more = true) {
+std::string pull_exec(ExecTunnel& tunnel, bool more = true) {
   std::string out;
   EXPECT_EQ(tunnel.pull(out, [] {}), more);
   return out;
@@ -44,29 +44,29 @@ std::string pull(ExecTunnel& tunnel, bool more = true) {
 TEST(Channels, OverAWebSocketInputSizeAndEndHaveTheirNumbers) {
   Upgrade made = over_websocket();
   EXPECT_EQ(http::header(made.headers, "Sec-WebSocket-Protocol"), "v5.channel.k8s.io");
-  ExecTunnel tunnel(std::make_unique<EchoPeer>(7), std::move(made.channels), kAll);
+  ExecTunnel tunnel(std::make_unique<EchoPeer>(7), std::move(made.channels), kAllStreams);
   const auto message = [](std::string_view bytes) { return ws::frame(ws::Op::kBinary, bytes); };
   tunnel.push(masked(ws::Op::kBinary, "\0in"sv));
-  EXPECT_EQ(pull(tunnel), message("\1IN"));
+  EXPECT_EQ(pull_exec(tunnel), message("\1IN"));
   tunnel.push(masked(ws::Op::kBinary, "\4{\"Width\":80,\"Height\":25}"sv));
-  EXPECT_EQ(pull(tunnel), message("\00180x25"));
+  EXPECT_EQ(pull_exec(tunnel), message("\00180x25"));
   tunnel.push(masked(ws::Op::kPing, "p"));
-  EXPECT_EQ(pull(tunnel), ws::frame(ws::Op::kPong, "p"));
+  EXPECT_EQ(pull_exec(tunnel), ws::frame(ws::Op::kPong, "p"));
   tunnel.push(masked(ws::Op::kBinary, "\xff\0"sv));
-  EXPECT_EQ(pull(tunnel, false),
+  EXPECT_EQ(pull_exec(tunnel, false),
             message("\3" + json::serialize(exit_status(7))) + ws::close_frame(ws::kNormal, ""));
 }
 
 TEST(Channels, TheFirstProtocolTellsAFailureInWordsAndASuccessNotAtAll) {
   for (const std::string offers : {"channel.k8s.io", ""}) {
-    Upgrade made = over_websocket(kAll, offers);
+    Upgrade made = over_websocket(kAllStreams, offers);
     EXPECT_EQ(http::header(made.headers, "Sec-WebSocket-Protocol"), offers);
-    ExecTunnel well(std::make_unique<EchoPeer>(0, true), std::move(made.channels), kAll);
-    EXPECT_EQ(pull(well, false), ws::close_frame(ws::kNormal, ""));
-    ExecTunnel badly(std::make_unique<EchoPeer>(3, true), over_websocket(kAll, offers).channels,
-                     kAll);
+    ExecTunnel well(std::make_unique<EchoPeer>(0, true), std::move(made.channels), kAllStreams);
+    EXPECT_EQ(pull_exec(well, false), ws::close_frame(ws::kNormal, ""));
+    ExecTunnel badly(std::make_unique<EchoPeer>(3, true),
+                     over_websocket(kAllStreams, offers).channels, kAllStreams);
     EXPECT_EQ(
-        pull(badly, false),
+        pull_exec(badly, false),
         ws::frame(ws::Op::kBinary, "\3command terminated with non-zero exit code: exit status 3") +
             ws::close_frame(ws::kNormal, ""));
   }
@@ -74,17 +74,17 @@ TEST(Channels, TheFirstProtocolTellsAFailureInWordsAndASuccessNotAtAll) {
 
 TEST(Channels, OverSpdyTheProgramWaitsUntilEveryStreamIsThere) {
   ExecTunnel tunnel(std::make_unique<EchoPeer>(fail(Code::kInternal, "no"), true),
-                    over_spdy().channels, kAll);
+                    over_spdy().channels, kAllStreams);
   SpdyClient client;
   spdy::Writer words;
   tunnel.push(client.open(1, {{"streamtype", "error"}}) +
               client.open(3, {{"streamtype", "stdin"}}) +
               client.open(5, {{"streamtype", "stdout"}}));
-  (void)pull(tunnel);
-  EXPECT_EQ(pull(tunnel), "");
+  (void)pull_exec(tunnel);
+  EXPECT_EQ(pull_exec(tunnel), "");
   tunnel.push(client.open(7, {{"streamtype", "stderr"}}));
   const std::string status = json::serialize(exit_status(fail(Code::kInternal, "no")));
-  EXPECT_TRUE(pull(tunnel, false)
+  EXPECT_TRUE(pull_exec(tunnel, false)
                   .ends_with(words.data(1, status, true) + words.data(5, "", true) +
                              words.data(7, "", true)));
 }
@@ -131,12 +131,12 @@ TEST(Channels, ClientsLearnHowAProgramEnded) {
 }
 
 TEST(Channels, ABrokenClientEndsTheProgram) {
-  ExecTunnel by_socket(std::make_unique<EchoPeer>(), over_websocket().channels, kAll);
+  ExecTunnel by_socket(std::make_unique<EchoPeer>(), over_websocket().channels, kAllStreams);
   by_socket.push("\xff\xff\xff\xff");
-  EXPECT_EQ(pull(by_socket, false).front(), ws::close_frame(ws::kBroken, "").front());
-  ExecTunnel by_spdy(std::make_unique<EchoPeer>(), over_spdy().channels, kAll);
+  EXPECT_EQ(pull_exec(by_socket, false).front(), ws::close_frame(ws::kBroken, "").front());
+  ExecTunnel by_spdy(std::make_unique<EchoPeer>(), over_spdy().channels, kAllStreams);
   by_spdy.push("GET / HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(pull(by_spdy, false), "");
+  EXPECT_EQ(pull_exec(by_spdy, false), "");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ http::Headers websocket_headers(const std::string& protocol) {
           {"Sec-WebSocket-Protocol", protocol}};
 }
 
-Result<ForwardUpgrade> ask(http::Headers headers, const std::string& query = "") {
+Result<ForwardUpgrade> ask_forward(http::Headers headers, const std::string& query = "") {
   const std::string target = "/api/v1/namespaces/n/pods/p/portforward" + query;
   return forward_upgrade({.method = "GET", .target = target, .headers = std::move(headers)},
                          http::parse_url(target).value());
@@ -31,7 +31,7 @@ std::unique_ptr<Peer> dial(int port) {
   return std::make_unique<EchoPeer>(fail(Code::kServiceUnavailable, "nobody there"), true);
 }
 
-std::string pull(ForwardTunnel& tunnel) {
+std::string pull_forward(ForwardTunnel& tunnel) {
   std::string out;
   tunnel.pull(out, [] {});
   return out;
@@ -48,13 +48,13 @@ TEST(Forward, ConnectionsOverSpdyDoNotMix) {
   SpdyClient client;
   spdy::Writer words;
   tunnel.push(opened(client, 1, "80") + opened(client, 5, "81"));
-  (void)pull(tunnel);  // the four replies
+  (void)pull_forward(tunnel);  // the four replies
   tunnel.push(words.data(7, "b", false) + words.data(3, "a", false) + words.data(9, "x", false));
-  EXPECT_EQ(pull(tunnel), words.data(3, "A", false) + words.data(7, "B", false));
+  EXPECT_EQ(pull_forward(tunnel), words.data(3, "A", false) + words.data(7, "B", false));
   tunnel.push(words.data(3, "", true));
-  EXPECT_EQ(pull(tunnel), words.data(1, "", true) + words.data(3, "", true));
+  EXPECT_EQ(pull_forward(tunnel), words.data(1, "", true) + words.data(3, "", true));
   tunnel.push(words.data(7, "c", false));
-  EXPECT_EQ(pull(tunnel), words.data(7, "C", false));
+  EXPECT_EQ(pull_forward(tunnel), words.data(7, "C", false));
 }
 
 TEST(Forward, AResetIsTheEndOfItsConnectionForBothSides) {
@@ -62,12 +62,12 @@ TEST(Forward, AResetIsTheEndOfItsConnectionForBothSides) {
   SpdyClient client;
   spdy::Writer words;
   tunnel.push(opened(client, 1, "80"));
-  (void)pull(tunnel);
+  (void)pull_forward(tunnel);
   using std::string_view_literals::operator""sv;
   tunnel.push("\x80\x03\0\x03\0\0\0\x08\0\0\0\x03\0\0\0\x05"sv);
-  EXPECT_EQ(pull(tunnel), words.data(1, "", true) + words.data(3, "", true));
+  EXPECT_EQ(pull_forward(tunnel), words.data(1, "", true) + words.data(3, "", true));
   tunnel.push(words.data(3, "more", false));
-  EXPECT_EQ(pull(tunnel), "");
+  EXPECT_EQ(pull_forward(tunnel), "");
 }
 
 TEST(Forward, HalvesOfPairsAreNotKeptWithoutEnd) {
@@ -88,21 +88,22 @@ TEST(Forward, AProblemIsToldOnTheErrorStreamOfItsConnection) {
     SpdyClient client;
     spdy::Writer words;
     tunnel.push(opened(client, 1, port));
-    EXPECT_TRUE(pull(tunnel).ends_with(words.data(1, problem, true) + words.data(3, "", true)))
+    EXPECT_TRUE(
+        pull_forward(tunnel).ends_with(words.data(1, problem, true) + words.data(3, "", true)))
         << port;
   }
 }
 
 TEST(Forward, SpdyMayComeInsideOfAWebSocket) {
-  auto upgrade = ask(websocket_headers("SPDY/3.1+portforward.k8s.io"));
+  auto upgrade = ask_forward(websocket_headers("SPDY/3.1+portforward.k8s.io"));
   ASSERT_TRUE(upgrade) << upgrade.error().message;
   ForwardTunnel tunnel(std::move(upgrade->channels), dial);
   SpdyClient client;
   spdy::Writer words;
   tunnel.push(masked(ws::Op::kBinary, opened(client, 1, "80")));
-  (void)pull(tunnel);
+  (void)pull_forward(tunnel);
   tunnel.push(masked(ws::Op::kBinary, words.data(3, "hi", false)));
-  EXPECT_EQ(pull(tunnel), ws::frame(ws::Op::kBinary, words.data(3, "HI", false)));
+  EXPECT_EQ(pull_forward(tunnel), ws::frame(ws::Op::kBinary, words.data(3, "HI", false)));
   tunnel.push(masked(ws::Op::kClose, ""));
   std::string out;
   EXPECT_FALSE(tunnel.pull(out, [] {}));
@@ -110,16 +111,16 @@ TEST(Forward, SpdyMayComeInsideOfAWebSocket) {
 }
 
 TEST(Forward, ChannelsBeginWithTheirPortAndEndWithTheLast) {
-  auto upgrade = ask(websocket_headers("v4.channel.k8s.io"), "?ports=258&ports=1");
+  auto upgrade = ask_forward(websocket_headers("v4.channel.k8s.io"), "?ports=258&ports=1");
   ASSERT_TRUE(upgrade) << upgrade.error().message;
   ForwardTunnel tunnel(std::move(upgrade->channels), dial);
   const auto message = [](std::string_view bytes) { return ws::frame(ws::Op::kBinary, bytes); };
   using std::string_view_literals::operator""sv;
-  EXPECT_EQ(pull(tunnel), message("\0\x02\x01"sv) + message("\1\x02\x01"sv) +
-                              message("\2\x01\0"sv) + message("\3\x01\0"sv) +
-                              message("\3nobody there"sv));
+  EXPECT_EQ(pull_forward(tunnel), message("\0\x02\x01"sv) + message("\1\x02\x01"sv) +
+                                      message("\2\x01\0"sv) + message("\3\x01\0"sv) +
+                                      message("\3nobody there"sv));
   tunnel.push(masked(ws::Op::kBinary, "\0data"sv) + masked(ws::Op::kBinary, "\1lost"sv));
-  EXPECT_EQ(pull(tunnel), message("\0DATA"sv));
+  EXPECT_EQ(pull_forward(tunnel), message("\0DATA"sv));
   tunnel.push(masked(ws::Op::kBinary, "\xff\0"sv));
   std::string last;
   EXPECT_FALSE(tunnel.pull(last, [] {}));
@@ -128,7 +129,7 @@ TEST(Forward, ChannelsBeginWithTheirPortAndEndWithTheLast) {
 
 TEST(Forward, WhatIsNotSpokenIsRefused) {
   const auto refused = [](http::Headers headers, const std::string& query = "") {
-    const auto upgrade = ask(std::move(headers), query);
+    const auto upgrade = ask_forward(std::move(headers), query);
     return upgrade ? "" : upgrade.error().message;
   };
   EXPECT_EQ(refused({}), "Upgrade request required");
@@ -146,7 +147,7 @@ TEST(Forward, ThereIsAnEndToHowManyConnectionsOneClientHas) {
   std::string all;
   for (std::uint32_t i = 0; i < 300; ++i) all += opened(client, 1 + 4 * i, "80");
   tunnel.push(all);
-  EXPECT_TRUE(pull(tunnel).contains("too many connections"));
+  EXPECT_TRUE(pull_forward(tunnel).contains("too many connections"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kBoatsPath = "/apis/sea.example.org/v1/namespaces/default/boats";
 
-void add(World& world, std::string_view plural, int from, int until) {
+void add_job(World& world, std::string_view plural, int from, int until) {
   for (int i = from; i < until; ++i) {
     const std::string name = fmt::format("n{}", i);
     if (plural == "pods") {
@@ -39,7 +39,7 @@ void wait_and_tick(World& world) {
   world.server->tick();
 }
 
-std::string read(World& world, const std::string& path) {
+std::string read_body(World& world, const std::string& path) {
   http::Response response = world.server->handle(world.request("GET", path));
   std::string body = response.body;
   for (bool more = response.stream != nullptr; more;) {
@@ -53,12 +53,12 @@ std::string read(World& world, const std::string& path) {
 TEST(ColdStorage, PacksWhatHasNotChangedForAWhile) {
   World world;
   world.server->tick();
-  add(world, "pods", 0, 50);
+  add_job(world, "pods", 0, 50);
   world.server->tick();
   EXPECT_EQ(packed(world, "pods"), 0U);
   wait_and_tick(world);
   EXPECT_EQ(packed(world, "pods"), 0U) << "nobody has seen them grow old yet";
-  add(world, "pods", 50, 60);
+  add_job(world, "pods", 50, 60);
   wait_and_tick(world);
   EXPECT_EQ(packed(world, "pods"), 50U);
   wait_and_tick(world);
@@ -72,8 +72,8 @@ TEST(ColdStorage, AnswersAreAsBefore) {
                       std::string(kBoats))
                 .first,
             201);
-  add(world, "pods", 0, 250);
-  add(world, "boats", 0, 250);
+  add_job(world, "pods", 0, 250);
+  add_job(world, "boats", 0, 250);
   const std::vector<std::string> paths = {
       World::pods(),
       World::pods("/n7"),
@@ -83,14 +83,14 @@ TEST(ColdStorage, AnswersAreAsBefore) {
       std::string(kBoatsPath) + "?limit=3",
   };
   std::vector<std::string> answers;
-  for (const std::string& path : paths) answers.push_back(read(world, path));
+  for (const std::string& path : paths) answers.push_back(read_body(world, path));
   ASSERT_EQ(packed(world, "pods"), 0U);
   for (int i = 0; i < 3; ++i) wait_and_tick(world);
   ASSERT_EQ(packed(world, "pods"), 250U);
   ASSERT_EQ(packed(world, "boats.sea.example.org"), 250U);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     EXPECT_GT(answers[i].size(), 300U) << paths[i];
-    EXPECT_EQ(read(world, paths[i]), answers[i]) << paths[i];
+    EXPECT_EQ(read_body(world, paths[i]), answers[i]) << paths[i];
   }
 }
 

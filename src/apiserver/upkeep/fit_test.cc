@@ -9,7 +9,8 @@
 namespace skiff::apiserver {
 namespace {
 
-constexpr std::string_view kDefinitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+constexpr std::string_view kFitDefinitionsPath =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 constexpr std::string_view kShips = "/apis/sea.example.org/v1/namespaces/default/ships";
 
 // Two versions: v1 is kept and strict, v1beta1 takes anything.
@@ -34,7 +35,8 @@ constexpr std::string_view kShipsDefinition = R"({
 
 struct Sea : World {
   Sea() {
-    EXPECT_EQ(call("POST", std::string(kDefinitions), std::string(kShipsDefinition)).first, 201);
+    EXPECT_EQ(call("POST", std::string(kFitDefinitionsPath), std::string(kShipsDefinition)).first,
+              201);
   }
 };
 
@@ -43,14 +45,14 @@ std::string ship(std::string_view name, std::string_view spec) {
          std::string(name) + R"("},"spec":)" + std::string(spec) + "}";
 }
 
-schema::Schema read(const char* text) {
+schema::Schema read_schema(const char* text) {
   auto schema = schema::from_openapi(*json::parse(text));
   EXPECT_TRUE(schema);
   return schema ? *schema : schema::Schema();
 }
 
 TEST(Fit, FieldsGoNullsGoAndDefaultsCome) {
-  const schema::Schema schema = read(
+  const schema::Schema schema = read_schema(
       R"({"type":"object","properties":{"a":{"type":"string","default":"A"},"b":{"type":"string"},
           "n":{"type":"string","nullable":true},"d":{"type":"string","default":"D"}}})");
   json::value object =
@@ -72,7 +74,7 @@ TEST(Fit, AnOldObjectIsReadWithTheDefaultsOfToday) {
       R"([{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/)"
       R"(flag/default","value":"red"}])";
   ASSERT_EQ(world
-                .call("PATCH", std::string(kDefinitions) + "/ships.sea.example.org", patch,
+                .call("PATCH", std::string(kFitDefinitionsPath) + "/ships.sea.example.org", patch,
                       "application/json-patch+json")
                 .first,
             200);
@@ -97,7 +99,7 @@ TEST(Fit, WhatTheKeptVersionHasNoPlaceForIsNotKept) {
   EXPECT_EQ(json::find(patched, {"metadata", "managedFields"}), nullptr);
 }
 
-std::vector<std::string> told(const json::value& status) {
+std::vector<std::string> told_causes(const json::value& status) {
   std::vector<std::string> out;
   for (const json::value& cause : json::get_array(status, {"details", "causes"})) {
     out.push_back(std::string(json::get_string(cause, {"reason"})) + " " +
@@ -114,7 +116,7 @@ TEST(CustomObjects, AreToldEverythingThatIsWrongAtOnce) {
   const auto post = [&](std::string_view spec) {
     const auto [status, body] = world.call("POST", std::string(kShips), ship("Argo", spec));
     EXPECT_EQ(status, 422) << json::serialize(body);
-    Lines lines = told(body);
+    Lines lines = told_causes(body);
     EXPECT_FALSE(lines.empty());
     EXPECT_TRUE(lines[0].starts_with("FieldValueInvalid metadata.name: ")) << lines[0];
     lines.erase(lines.begin());
@@ -153,7 +155,7 @@ TEST(CustomObjects, UnknownFieldsAreToldEvenWhereTheRestIsRefused) {
 
 TEST(Definitions, AreMarkedAndHeldOnceTheyAreDeleted) {
   Sea world;
-  const std::string one = std::string(kDefinitions) + "/ships.sea.example.org";
+  const std::string one = std::string(kFitDefinitionsPath) + "/ships.sea.example.org";
   ASSERT_EQ(world.call("POST", std::string(kShips), ship("argo", R"({"crew":3})")).first, 201);
   const auto [_, before] = world.call("GET", one);
   EXPECT_EQ(json::find(before, {"metadata", "finalizers"}), nullptr);

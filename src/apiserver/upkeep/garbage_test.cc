@@ -15,7 +15,7 @@
 namespace skiff::apiserver {
 namespace {
 
-const std::string kMaps = "/api/v1/namespaces/default/configmaps";
+const std::string kGarbageMapsPath = "/api/v1/namespaces/default/configmaps";
 
 std::string make(World& world, std::string_view name, std::string_view owner_uid = {},
                  bool blocks = true) {
@@ -25,14 +25,14 @@ std::string make(World& world, std::string_view name, std::string_view owner_uid
                          R"("uid":"{}","blockOwnerDeletion":{}}}])",
                          owner_uid, blocks);
   }
-  const auto [status, object] =
-      world.call("POST", kMaps, fmt::format(R"({{"metadata":{{"name":"{}"{}}}}})", name, owners));
+  const auto [status, object] = world.call(
+      "POST", kGarbageMapsPath, fmt::format(R"({{"metadata":{{"name":"{}"{}}}}})", name, owners));
   EXPECT_EQ(status, 201) << world.last.body;
   return std::string(api::uid(object));
 }
 
 int status_of(World& world, std::string_view name) {
-  return world.call("GET", kMaps + "/" + std::string(name)).first;
+  return world.call("GET", kGarbageMapsPath + "/" + std::string(name)).first;
 }
 
 TEST(Garbage, GoesWithItsOwnerAndTheirDependents) {
@@ -43,7 +43,7 @@ TEST(Garbage, GoesWithItsOwnerAndTheirDependents) {
   make(world, "free");
   world.collect();
   EXPECT_EQ(status_of(world, "grandchild"), 200);
-  world.call("DELETE", kMaps + "/owner");
+  world.call("DELETE", kGarbageMapsPath + "/owner");
   world.collect();
   EXPECT_EQ(status_of(world, "child"), 404);
   EXPECT_EQ(status_of(world, "grandchild"), 404);
@@ -55,13 +55,14 @@ TEST(Garbage, GoesWithItsOwnerAlsoWhereItHasChangedSince) {
   const std::string owner = make(world, "owner");
   make(world, "child", owner);
   world.collect();
-  EXPECT_EQ(
-      world.call("PATCH", kMaps + "/child", R"({"data":{"a":"b"}})", "application/merge-patch+json")
-          .first,
-      200);
+  EXPECT_EQ(world
+                .call("PATCH", kGarbageMapsPath + "/child", R"({"data":{"a":"b"}})",
+                      "application/merge-patch+json")
+                .first,
+            200);
   world.collect();
   EXPECT_EQ(status_of(world, "child"), 200);
-  world.call("DELETE", kMaps + "/owner");
+  world.call("DELETE", kGarbageMapsPath + "/owner");
   world.collect();
   EXPECT_EQ(status_of(world, "child"), 404);
 }
@@ -76,14 +77,14 @@ TEST(Garbage, IsWhatRefersToAnOwnerThatNeverWas) {
 TEST(Garbage, IsKeptByALivingOwner) {
   World world;
   const std::string a = make(world, "a"), b = make(world, "b");
-  world.call("POST", kMaps,
+  world.call("POST", kGarbageMapsPath,
              fmt::format(R"({{"metadata":{{"name":"child","ownerReferences":[)"
                          R"({{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"{}"}},)"
                          R"({{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"{}"}}]}}}})",
                          a, b));
-  world.call("DELETE", kMaps + "/a");
+  world.call("DELETE", kGarbageMapsPath + "/a");
   world.collect();
-  const auto [status, child] = world.call("GET", kMaps + "/child");
+  const auto [status, child] = world.call("GET", kGarbageMapsPath + "/child");
   EXPECT_EQ(status, 200);
   EXPECT_EQ(json::get_array(child, {"metadata", "ownerReferences"}).size(), 1u);
 }
@@ -92,14 +93,14 @@ TEST(Garbage, InACircleGoesWhole) {
   World world;
   const std::string a = make(world, "a"), b = make(world, "b", a), c = make(world, "c", b);
   world.call(
-      "PATCH", kMaps + "/a",
+      "PATCH", kGarbageMapsPath + "/a",
       fmt::format(R"({{"metadata":{{"ownerReferences":[{{"apiVersion":"v1","kind":"ConfigMap",)"
                   R"("name":"c","uid":"{}","blockOwnerDeletion":true}}]}}}})",
                   c),
       "application/merge-patch+json");
   world.collect();
   EXPECT_EQ(status_of(world, "c"), 200);
-  world.call("DELETE", kMaps + "/a?propagationPolicy=Foreground");
+  world.call("DELETE", kGarbageMapsPath + "/a?propagationPolicy=Foreground");
   world.collect();
   for (const char* name : {"a", "b", "c"}) EXPECT_EQ(status_of(world, name), 404) << name;
 }
@@ -108,13 +109,13 @@ TEST(Garbage, InTheForegroundGoesBeforeItsOwner) {
   World world;
   const std::string owner = make(world, "owner");
   make(world, "child", owner);
-  world.call("PATCH", kMaps + "/child", R"({"metadata":{"finalizers":["x/y"]}})",
+  world.call("PATCH", kGarbageMapsPath + "/child", R"({"metadata":{"finalizers":["x/y"]}})",
              "application/merge-patch+json");
-  world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Foreground"})");
+  world.call("DELETE", kGarbageMapsPath + "/owner", R"({"propagationPolicy":"Foreground"})");
   world.collect();
   EXPECT_EQ(status_of(world, "owner"), 200);
-  EXPECT_TRUE(api::deleting(world.call("GET", kMaps + "/child").second));
-  world.call("PATCH", kMaps + "/child", R"({"metadata":{"finalizers":null}})",
+  EXPECT_TRUE(api::deleting(world.call("GET", kGarbageMapsPath + "/child").second));
+  world.call("PATCH", kGarbageMapsPath + "/child", R"({"metadata":{"finalizers":null}})",
              "application/merge-patch+json");
   world.collect();
   EXPECT_EQ(status_of(world, "child"), 404);
@@ -131,14 +132,15 @@ TEST(Garbage, InTheForegroundIsNotWaitedForOnceItLetsGo) {
     World world;
     const std::string owner = make(world, "owner");
     make(world, "child", owner);
-    world.call("PATCH", kMaps + "/child", R"({"metadata":{"finalizers":["x/y"]}})",
+    world.call("PATCH", kGarbageMapsPath + "/child", R"({"metadata":{"finalizers":["x/y"]}})",
                "application/merge-patch+json");
-    world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Foreground"})");
+    world.call("DELETE", kGarbageMapsPath + "/owner", R"({"propagationPolicy":"Foreground"})");
     world.collect();
     EXPECT_EQ(status_of(world, "owner"), 200);
     std::string body(patch);
     if (const auto at = body.find("UID"); at != std::string::npos) body.replace(at, 3, owner);
-    EXPECT_EQ(world.call("PATCH", kMaps + "/child", body, "application/merge-patch+json").first,
+    EXPECT_EQ(world.call("PATCH", kGarbageMapsPath + "/child", body, "application/merge-patch+json")
+                  .first,
               200);
     world.collect();
     EXPECT_EQ(status_of(world, "owner"), 404);
@@ -148,7 +150,7 @@ TEST(Garbage, InTheForegroundIsNotWaitedForOnceItLetsGo) {
 TEST(Garbage, IsNotWhatAKindThatIsNotServedOwns) {
   World world;
   EXPECT_EQ(world
-                .call("POST", kMaps,
+                .call("POST", kGarbageMapsPath,
                       R"({"metadata":{"name":"child","ownerReferences":[{"apiVersion":)"
                       R"("fleet.example.org/v1","kind":"Harbour","name":"d","uid":"u-1"}]}})")
                 .first,
@@ -182,10 +184,10 @@ TEST(Garbage, CanBeOrphanedInstead) {
   World world;
   const std::string owner = make(world, "owner");
   make(world, "child", owner);
-  world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Orphan"})");
+  world.call("DELETE", kGarbageMapsPath + "/owner", R"({"propagationPolicy":"Orphan"})");
   world.collect();
   EXPECT_EQ(status_of(world, "owner"), 404);
-  const auto [status, child] = world.call("GET", kMaps + "/child");
+  const auto [status, child] = world.call("GET", kGarbageMapsPath + "/child");
   EXPECT_EQ(status, 200);
   EXPECT_TRUE(json::get_array(child, {"metadata", "ownerReferences"}).empty());
   EXPECT_FALSE(json::serialize(child).contains("f:ownerReferences")) << "nobody owns what is gone";
@@ -206,8 +208,8 @@ struct Race {
                       }};
 
   void patch(std::string_view name, std::string_view body) {
-    const auto answer = world.call("PATCH", kMaps + "/" + std::string(name), std::string(body),
-                                   "application/merge-patch+json");
+    const auto answer = world.call("PATCH", kGarbageMapsPath + "/" + std::string(name),
+                                   std::string(body), "application/merge-patch+json");
     EXPECT_EQ(answer.first, 200) << world.last.body;
   }
   void collect() {
@@ -222,11 +224,11 @@ TEST(Garbage, IsNotWhatChangesWhileItIsOrphaned) {
   const std::string owner = make(race.world, "owner");
   make(race.world, "child", owner);
   race.collector.pass();
-  race.world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Orphan"})");
+  race.world.call("DELETE", kGarbageMapsPath + "/owner", R"({"propagationPolicy":"Orphan"})");
   race.before_commit = [&] { race.patch("child", R"({"data":{"a":"b"}})"); };
   race.collect();
   EXPECT_EQ(status_of(race.world, "owner"), 404);
-  const auto [status, child] = race.world.call("GET", kMaps + "/child");
+  const auto [status, child] = race.world.call("GET", kGarbageMapsPath + "/child");
   EXPECT_EQ(status, 200);
   EXPECT_TRUE(json::get_array(child, {"metadata", "ownerReferences"}).empty());
 }
@@ -236,7 +238,7 @@ TEST(Garbage, InTheForegroundGoesAlsoWhereItChangesMeanwhile) {
   const std::string owner = make(race.world, "owner");
   make(race.world, "child", owner);
   race.collector.pass();
-  race.world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Foreground"})");
+  race.world.call("DELETE", kGarbageMapsPath + "/owner", R"({"propagationPolicy":"Foreground"})");
   race.before_commit = [&] { race.patch("child", R"({"data":{"a":"b"}})"); };
   race.collect();
   EXPECT_EQ(status_of(race.world, "child"), 404);
@@ -249,7 +251,7 @@ TEST(Garbage, InTheForegroundIsNotWhatHasLetGoSinceItWasLookedAt) {
   make(race.world, "a", owner);
   make(race.world, "b", owner);
   race.collector.pass();
-  race.world.call("DELETE", kMaps + "/owner", R"({"propagationPolicy":"Foreground"})");
+  race.world.call("DELETE", kGarbageMapsPath + "/owner", R"({"propagationPolicy":"Foreground"})");
   race.before_commit = [&] { race.patch("b", R"({"metadata":{"ownerReferences":null}})"); };
   race.collect();
   EXPECT_EQ(status_of(race.world, "a"), 404);
@@ -313,7 +315,7 @@ TEST(Events, ThatCouldNotBeRemovedAreTriedAgain) {
              R"({"metadata":{"name":"e"},"involvedObject":{"name":"p","namespace":"default"}})");
   world.collect();
   world.disk->fail("full");
-  world.server->handle(world.request("POST", kMaps, R"({"metadata":{"name":"a"}})"));
+  world.server->handle(world.request("POST", kGarbageMapsPath, R"({"metadata":{"name":"a"}})"));
   EXPECT_FALSE(world.store->flush());
   world.clock.advance(std::chrono::minutes(61));
   EXPECT_FALSE(world.server->collect_garbage()) << "the disk refuses";
@@ -381,7 +383,7 @@ TEST(Events, ThatADiskKeepsHoldTheirNamespace) {
   world.call("DELETE", "/api/v1/namespaces/harbour");
   world.flush();
   world.disk->fail("full");
-  world.server->handle(world.request("POST", kMaps, R"({"metadata":{"name":"a"}})"));
+  world.server->handle(world.request("POST", kGarbageMapsPath, R"({"metadata":{"name":"a"}})"));
   EXPECT_FALSE(world.store->flush());
   EXPECT_FALSE(world.server->collect_garbage()) << "the disk refuses";
   world.disk->heal();
@@ -406,7 +408,7 @@ TEST(Events, MayHaveOwnersLikeAnythingElse) {
             200);
   world.collect();
   EXPECT_EQ(world.call("GET", event).first, 200);
-  world.call("DELETE", kMaps + "/owner");
+  world.call("DELETE", kGarbageMapsPath + "/owner");
   world.collect();
   EXPECT_EQ(world.call("GET", event).first, 404);
 }

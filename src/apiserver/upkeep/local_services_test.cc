@@ -16,7 +16,7 @@ std::string path(std::string_view name = "") {
   return std::string(kPath) + (name.empty() ? "" : "/") + std::string(name);
 }
 
-std::set<std::string> names(World& world) {
+std::set<std::string> service_names(World& world) {
   std::set<std::string> out;
   const auto [status, list] = world.call("GET", path());
   EXPECT_EQ(status, 200);
@@ -28,7 +28,7 @@ std::set<std::string> names(World& world) {
 
 TEST(LocalServices, TellOfEveryGroupAndVersionFromTheStart) {
   World world;
-  const std::set<std::string> have = names(world);
+  const std::set<std::string> have = service_names(world);
   for (const char* name : {"v1.", "v1.apps", "v2.autoscaling", "v1.rbac.authorization.k8s.io"}) {
     EXPECT_TRUE(have.contains(name)) << name;
   }
@@ -73,7 +73,7 @@ TEST(LocalServices, ComeBackAndLeaveOthersAlone) {
   ASSERT_EQ(status, 201) << json::serialize(made);
   EXPECT_FALSE(api::condition_true(made, "Available"));
   world.collect();
-  const std::set<std::string> have = names(world);
+  const std::set<std::string> have = service_names(world);
   EXPECT_TRUE(have.contains("v1.apps"));
   EXPECT_TRUE(have.contains("v1.metrics.k8s.io"));
   // All is as it should be: nothing more to do.

@@ -17,7 +17,7 @@ void add_boats(World& world) {
              std::string(kBoats));
 }
 
-std::string definition(const json::value& document, std::string_view name) {
+std::string definition_named(const json::value& document, std::string_view name) {
   const json::value* found = json::find(document, {"definitions", name});
   return found == nullptr ? "" : json::serialize(*found);
 }
@@ -28,11 +28,11 @@ TEST(OpenApiV2, TellsTheSchemasAsOldClientsReadThem) {
   const auto [status, document] = world.call("GET", "/openapi/v2", "", "", "application/json");
   ASSERT_EQ(status, 200);
   EXPECT_EQ(json::get_string(document, {"swagger"}), "2.0");
-  EXPECT_EQ(definition(document, "io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
+  EXPECT_EQ(definition_named(document, "io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
             R"({"format":"int-or-string","type":"string"})");
-  EXPECT_EQ(definition(document, "io.k8s.apimachinery.pkg.api.resource.Quantity"),
+  EXPECT_EQ(definition_named(document, "io.k8s.apimachinery.pkg.api.resource.Quantity"),
             R"({"type":"string"})");
-  const std::string config = definition(document, "io.k8s.api.core.v1.ConfigMap");
+  const std::string config = definition_named(document, "io.k8s.api.core.v1.ConfigMap");
   EXPECT_NE(config.find(R"("x-kubernetes-group-version-kind":[{"group":"","version":"v1",)"
                         R"("kind":"ConfigMap"}])"),
             std::string::npos)
@@ -41,7 +41,8 @@ TEST(OpenApiV2, TellsTheSchemasAsOldClientsReadThem) {
                         R"("format":"byte"}})"),
             std::string::npos)
       << config;
-  const json::value boat = json::parse(definition(document, "org.example.sea.v1.Boat")).value();
+  const json::value boat =
+      json::parse(definition_named(document, "org.example.sea.v1.Boat")).value();
   EXPECT_EQ(json::serialize(*json::find(boat, {"properties", "spec", "required"})), R"(["crew"])");
   // kubectl cannot read unknown fields beside known ones.
   EXPECT_EQ(json::serialize(*json::find(boat, {"properties", "status"})),
@@ -73,7 +74,7 @@ TEST(OpenApiV2, RefersOnlyToWhatIsThere) {
   EXPECT_GT(references.size(), 50u);
   for (const std::string& reference : references) {
     ASSERT_TRUE(reference.starts_with("#/definitions/")) << reference;
-    EXPECT_NE(definition(document, reference.substr(14)), "") << reference;
+    EXPECT_NE(definition_named(document, reference.substr(14)), "") << reference;
   }
 }
 

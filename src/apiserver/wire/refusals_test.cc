@@ -8,9 +8,9 @@
 namespace skiff::apiserver {
 namespace {
 
-const std::string kMaps = "/api/v1/namespaces/default/configmaps";
+const std::string kRefusedMapsPath = "/api/v1/namespaces/default/configmaps";
 
-std::string message(const std::pair<int, json::value>& answer) {
+std::string refusal_message(const std::pair<int, json::value>& answer) {
   return fmt::format("{} {}", answer.first, json::get_string(answer.second, {"message"}));
 }
 
@@ -62,8 +62,8 @@ TEST(DeleteOptions, ThatCannotBeReadHaveNoReason) {
             "DeleteOptions.gracePeriodSeconds of type int64"},
            {"null", R"(404 configmaps "none" not found)"},
        }) {
-    const auto answer = world.call("DELETE", kMaps + "/none", c.body);
-    EXPECT_EQ(message(answer), c.message);
+    const auto answer = world.call("DELETE", kRefusedMapsPath + "/none", c.body);
+    EXPECT_EQ(refusal_message(answer), c.message);
     if (answer.first == 500) EXPECT_EQ(json::find(answer.second, {"reason"}), nullptr) << c.body;
   }
 }
@@ -72,7 +72,7 @@ TEST(DeleteOptions, OfNamespacesAndViewsNameOtherThings) {
   World world;
   constexpr const char* kOther = R"({"preconditions":{"uid":"other"}})";
   world.call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"n"}})");
-  EXPECT_TRUE(message(world.call("DELETE", "/api/v1/namespaces/n", kOther))
+  EXPECT_TRUE(refusal_message(world.call("DELETE", "/api/v1/namespaces/n", kOther))
                   .starts_with("409 Operation cannot be fulfilled on namespaces \"n\": "
                                "Precondition failed: UID in precondition: other, UID in object "
                                "meta: "));
@@ -86,9 +86,9 @@ TEST(DeleteOptions, OfNamespacesAndViewsNameOtherThings) {
             201);
   const auto answer = world.call("DELETE", events + "/e", kOther);
   EXPECT_TRUE(
-      message(answer).starts_with("409 Operation cannot be fulfilled on Event \"e\": the "
-                                  "UID in the precondition (other) does not match"))
-      << message(answer);
+      refusal_message(answer).starts_with("409 Operation cannot be fulfilled on Event \"e\": the "
+                                          "UID in the precondition (other) does not match"))
+      << refusal_message(answer);
   EXPECT_EQ(json::find(answer.second, {"details", "group"}), nullptr);
 }
 
@@ -98,8 +98,8 @@ TEST(Namespaces, ThatEndRefuseAnObjectByItsName) {
   world.call("POST", "/api/v1/namespaces/n/configmaps",
              R"({"metadata":{"name":"held","finalizers":["example.org/a"]}})");
   world.call("DELETE", "/api/v1/namespaces/n");
-  EXPECT_EQ(message(world.call("POST", "/api/v1/namespaces/n/configmaps",
-                               R"({"metadata":{"name":"late"}})")),
+  EXPECT_EQ(refusal_message(world.call("POST", "/api/v1/namespaces/n/configmaps",
+                                       R"({"metadata":{"name":"late"}})")),
             R"(403 configmaps "late" is forbidden: unable to create new content in namespace n )"
             "because it is being terminated");
 }
@@ -155,20 +155,22 @@ TEST(Warnings, AreCutOnlyWhereAllOfThemAreTooMuch) {
 
 TEST(Lists, SayWhatTheyCannotSelect) {
   World world;
-  const auto list = [&](const std::string& target) { return message(world.call("GET", target)); };
-  EXPECT_EQ(list(kMaps + "?fieldSelector=spec.x%3D1"),
+  const auto list = [&](const std::string& target) {
+    return refusal_message(world.call("GET", target));
+  };
+  EXPECT_EQ(list(kRefusedMapsPath + "?fieldSelector=spec.x%3D1"),
             R"(400 "spec.x" is not a known field selector: only "metadata.name", )"
             R"("metadata.namespace")");
   EXPECT_EQ(list(World::pods("?fieldSelector=spec.x%3D1")),
             "400 field label not supported: spec.x");
   EXPECT_EQ(list("/apis/batch/v1/jobs?fieldSelector=spec.x%3D1"),
             R"(400 field label "spec.x" not supported for Job)");
-  EXPECT_EQ(list(kMaps + "?labelSelector=a%20b"),
+  EXPECT_EQ(list(kRefusedMapsPath + "?labelSelector=a%20b"),
             "400 unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt");
-  EXPECT_EQ(list(kMaps + "?resourceVersion=-1"),
+  EXPECT_EQ(list(kRefusedMapsPath + "?resourceVersion=-1"),
             R"(400 invalid resource version: resourceVersion: Invalid value: "-1": )"
             R"(strconv.ParseUint: parsing "-1": invalid syntax)");
-  EXPECT_EQ(list(kMaps + "?continue=garbage"),
+  EXPECT_EQ(list(kRefusedMapsPath + "?continue=garbage"),
             R"(400 invalid continue token: continue key is not valid: invalid character )"
             R"('\u0081' looking for beginning of value)");
 }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Time kStart = Time(std::chrono::seconds(1'800'000'000));
 
-json::value job(std::string_view progress) {
+json::value job_with_progress(std::string_view progress) {
   return json::parse(R"({"status": {"progress": )" + std::string(progress) + "}}").value();
 }
 
@@ -20,7 +20,7 @@ TEST(HeardProgress, TheBarMovesWithTheLinesThatScroll) {
                kStart + std::chrono::seconds(3 * i));
   }
   const json::value told =
-      job(R"({"step": 20, "totalSteps": 200, "percent": 10, "replica": "worker-0"})");
+      job_with_progress(R"({"step": 20, "totalSteps": 200, "percent": 10, "replica": "worker-0"})");
   const std::string bar =
       progress_bar(heard.brought_up_to_date(told), kStart + std::chrono::seconds(30), 80);
   EXPECT_EQ(bar, "[##########----------] step 100/200 (50 %), loss 0.3, about 30s left");
@@ -44,7 +44,9 @@ TEST(HeardProgress, WhatWasHeardStaysAsideWhereTheStatusKnowsBetter) {
       {"nobody is known to speak", R"({"step": 3, "totalSteps": 200, "percent": 1})"},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(heard.brought_up_to_date(job(c.progress)), job(c.progress)) << c.why;
+    EXPECT_EQ(heard.brought_up_to_date(job_with_progress(c.progress)),
+              job_with_progress(c.progress))
+        << c.why;
   }
   EXPECT_EQ(heard.brought_up_to_date(json::object()), json::value(json::object()));
 }
@@ -53,7 +55,7 @@ TEST(HeardProgress, ABarCountsAsItWasDrawnLast) {
   HeardProgress heard;
   heard.hear("worker-0", "step 1/10\rstep 2/10\rstep 7/10\r", kStart);
   const json::value now = heard.brought_up_to_date(
-      job(R"({"step": 1, "totalSteps": 10, "percent": 10, "replica": "worker-0"})"));
+      job_with_progress(R"({"step": 1, "totalSteps": 10, "percent": 10, "replica": "worker-0"})"));
   EXPECT_EQ(json::get_int(now, {"status", "progress", "step"}), 7);
   EXPECT_EQ(json::get_string(now, {"status", "progress", "replica"}), "worker-0");
 }

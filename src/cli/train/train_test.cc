@@ -209,7 +209,7 @@ TEST(TrainCode, WhatIsTooMuchIsSaidWithARemedy) {
   EXPECT_FALSE(pack_code(std::vector<CodeFile>(kCodeMaps + 1, large)));
 }
 
-class TrainFolder : public testing::Test {
+class TrainFolder : public ::testing::Test {
  protected:
   TrainFolder() {
     char pattern[] = "/tmp/skiff-train-folder-XXXXXX";
@@ -295,7 +295,7 @@ TEST(TrainCode, HiddenFilesAndLeftoversAreNotCode) {
   }
 }
 
-const Time kNow = *parse_time("2026-11-15T12:00:00Z");
+const Time kTrainNow = *parse_time("2026-11-15T12:00:00Z");
 
 json::value job_at(std::string_view progress, bool over = false) {
   json::value job = {{"status", {{"progress", *json::parse(progress)}}}};
@@ -321,10 +321,10 @@ TEST(ProgressText, SaysWhatIsKnown) {
        "step 9 (100 %)"},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(progress_text(job_at(c.progress), kNow), c.text) << c.progress;
+    EXPECT_EQ(progress_text(job_at(c.progress), kTrainNow), c.text) << c.progress;
   }
-  EXPECT_EQ(progress_text(job_at(cases[5].progress, true), kNow), "step 1 (1 %)");
-  EXPECT_EQ(progress_text(json::object{}, kNow), "");
+  EXPECT_EQ(progress_text(job_at(cases[5].progress, true), kTrainNow), "step 1 (1 %)");
+  EXPECT_EQ(progress_text(json::object{}, kTrainNow), "");
 }
 
 TEST(ProgressText, SaysWhatATrainJobTells) {
@@ -333,7 +333,7 @@ TEST(ProgressText, SaysWhatATrainJobTells) {
                      {{"trainerStatus", *json::parse(told)},
                       {"conditions", json::array{json::object{{"type", json::string(condition)},
                                                               {"status", "True"}}}}}}};
-    return progress_text(job, kNow);
+    return progress_text(job, kTrainNow);
   };
   EXPECT_EQ(text(R"({"progressPercentage": 42})"), "42 %");
   EXPECT_EQ(text(R"({"progressPercentage": 25, "metrics": [{"name": "step", "value": "5"},
@@ -349,10 +349,10 @@ TEST(ProgressText, SaysWhatATrainJobTells) {
 
 TEST(ProgressText, ABarFitsItsLine) {
   const auto job = job_at(R"({"step":50,"totalSteps":100,"percent":50})");
-  EXPECT_EQ(progress_bar(job, kNow, 80), "[##########----------] step 50/100 (50 %)");
-  EXPECT_EQ(progress_bar(job, kNow, 10), "[#########");
-  EXPECT_EQ(progress_bar(job_at(R"({"step":5})"), kNow, 80), "step 5");
-  EXPECT_EQ(progress_bar(json::object{}, kNow, 80), "");
+  EXPECT_EQ(progress_bar(job, kTrainNow, 80), "[##########----------] step 50/100 (50 %)");
+  EXPECT_EQ(progress_bar(job, kTrainNow, 10), "[#########");
+  EXPECT_EQ(progress_bar(job_at(R"({"step":5})"), kTrainNow, 80), "step 5");
+  EXPECT_EQ(progress_bar(json::object{}, kTrainNow, 80), "");
 }
 
 TEST(ProgressText, PlainLinesComeNowAndThen) {
@@ -362,12 +362,12 @@ TEST(ProgressText, PlainLinesComeNowAndThen) {
         fmt::format(R"({{"step":1,"percent":{},"lastUpdateTime":"2026-11-15T12:00:{:02}Z"}})",
                     percent, second));
   };
-  EXPECT_FALSE(lines.due(json::object{}, kNow));
-  EXPECT_TRUE(lines.due(at(1, 1), kNow)) << "the first";
-  EXPECT_FALSE(lines.due(at(5, 2), kNow + std::chrono::seconds(10)));
-  EXPECT_TRUE(lines.due(at(10, 3), kNow + std::chrono::seconds(11))) << "a tenth";
-  EXPECT_FALSE(lines.due(at(10, 3), kNow + std::chrono::hours(1))) << "nothing is new";
-  EXPECT_TRUE(lines.due(at(11, 4), kNow + std::chrono::seconds(71))) << "a minute";
+  EXPECT_FALSE(lines.due(json::object{}, kTrainNow));
+  EXPECT_TRUE(lines.due(at(1, 1), kTrainNow)) << "the first";
+  EXPECT_FALSE(lines.due(at(5, 2), kTrainNow + std::chrono::seconds(10)));
+  EXPECT_TRUE(lines.due(at(10, 3), kTrainNow + std::chrono::seconds(11))) << "a tenth";
+  EXPECT_FALSE(lines.due(at(10, 3), kTrainNow + std::chrono::hours(1))) << "nothing is new";
+  EXPECT_TRUE(lines.due(at(11, 4), kTrainNow + std::chrono::seconds(71))) << "a minute";
 }
 
 std::string drawn(bool live, const std::function<void(Screen&)>& draw) {

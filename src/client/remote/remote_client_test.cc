@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kRemotePods{.version = "v1", .plural = "pods", .kind = "Pod"};
 
 // Functions posted to a loop that the test runs.
 class Loop {
@@ -50,11 +50,11 @@ TEST(RemoteClient, GetsAnObjectAsWhoItIs) {
   Scripted server;
   server.say("GET /api/v1/namespaces/a/pods/p", 200, R"({"metadata":{"name":"p"}})");
   RemoteClient client(server.access(), {});
-  const auto pod = client.get(kPods, "a", "p");
+  const auto pod = client.get(kRemotePods, "a", "p");
   ASSERT_TRUE(pod) << pod.error().message;
   EXPECT_EQ(api::name(*pod), "p");
   EXPECT_EQ(server.authorization(), "Bearer secret");
-  EXPECT_EQ(client.get(kPods, "a", "q").error().code, Code::kNotFound);
+  EXPECT_EQ(client.get(kRemotePods, "a", "q").error().code, Code::kNotFound);
 }
 
 TEST(RemoteClient, ListsAllPagesAndNamesTheirKind) {
@@ -64,7 +64,7 @@ TEST(RemoteClient, ListsAllPagesAndNamesTheirKind) {
   server.say("GET /api/v1/pods?labelSelector=x&limit=2&continue=t", 200,
              R"({"metadata":{"resourceVersion":"9"},"items":[{"a":3,"kind":"Own"}]})");
   RemoteClient client(server.access(), {}, {.page_items = 2});
-  const auto list = client.list(kPods, "", {.label_selector = "x"});
+  const auto list = client.list(kRemotePods, "", {.label_selector = "x"});
   ASSERT_TRUE(list) << list.error().message;
   EXPECT_EQ(list->revision, 9U);
   ASSERT_EQ(list->items.size(), 3U);
@@ -80,7 +80,7 @@ TEST(RemoteClient, ListsAtOnceWhenTheServerForgetsBetweenPages) {
              R"({"kind":"Status","code":410,"reason":"Expired"})");
   server.say("GET /api/v1/pods", 200, R"({"metadata":{"resourceVersion":"5"},"items":[{},{},{}]})");
   RemoteClient client(server.access(), {}, {.page_items = 2});
-  const auto list = client.list(kPods, "", {});
+  const auto list = client.list(kRemotePods, "", {});
   ASSERT_TRUE(list) << list.error().message;
   EXPECT_EQ(list->revision, 5U);
   EXPECT_EQ(list->items.size(), 3U);
@@ -104,7 +104,7 @@ TEST(RemoteClient, AFailedPreconditionOfAPatchIsAConflict) {
       server.say("GET /api/v1/namespaces/a/pods/p", 200, std::string(c.now));
       RemoteClient client(server.access(), {});
       const auto result = client.write(
-          {.verb = verb, .resource = kPods, .ns = "a", .name = "p", .body = {}, .uid = "u"});
+          {.verb = verb, .resource = kRemotePods, .ns = "a", .name = "p", .body = {}, .uid = "u"});
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().code, c.code);
     }
@@ -118,8 +118,10 @@ TEST(RemoteClient, SubmitsInOrderAndStopsAtTheFirstFailure) {
              R"({"kind":"Status","code":409,"reason":"Conflict"})");
   Loop loop;
   RemoteClient client(server.access(), loop.post());
-  const Write create{.verb = Verb::kCreate, .resource = kPods, .ns = "a", .body = json::object{}};
-  const Write remove{.verb = Verb::kDelete, .resource = kPods, .ns = "a", .name = "x", .uid = "u"};
+  const Write create{
+      .verb = Verb::kCreate, .resource = kRemotePods, .ns = "a", .body = json::object{}};
+  const Write remove{
+      .verb = Verb::kDelete, .resource = kRemotePods, .ns = "a", .name = "x", .uid = "u"};
   std::vector<Result<json::value>> results;
   std::thread::id thread;
   client.submit({create, remove, create}, [&](std::vector<Result<json::value>> all) {
@@ -145,7 +147,7 @@ TEST(RemoteClient, WritesEventsWhenNothingElseWaits) {
   std::latch all_waiting(1), written(2);
   RemoteClient client(server.access(), {}, {.workers = {.threads = 1}});
   const auto create = [](const char* ns, bool synced) {
-    return Write{.resource = kPods, .ns = ns, .body = json::object{}, .synced = synced};
+    return Write{.resource = kRemotePods, .ns = ns, .body = json::object{}, .synced = synced};
   };
   client.submit({create("first", true)}, [&](const auto&) { all_waiting.wait(); });
   client.submit({create("event", false)}, [&](const auto&) { written.count_down(); });
@@ -178,7 +180,7 @@ TEST(RemoteClient, APatchThatOnlyAsksWhetherAnObjectIsUnchangedIsARead) {
       {"another of that name", "v", "7", Code::kConflict},
   };
   const Write write{.verb = Verb::kMergePatch,
-                    .resource = kPods,
+                    .resource = kRemotePods,
                     .ns = "a",
                     .name = "p",
                     .body = json::object{},
@@ -204,7 +206,7 @@ TEST(RemoteClient, ASubmittedPatchWithAFailedPreconditionIsAConflict) {
              R"({"kind":"Status","code":422,"reason":"Invalid","message":"m"})");
   server.say("GET /api/v1/namespaces/a/pods/p", 200, R"({"metadata":{"uid":"v"}})");
   const auto answer = submitted(server, {.verb = Verb::kMergePatch,
-                                         .resource = kPods,
+                                         .resource = kRemotePods,
                                          .ns = "a",
                                          .name = "p",
                                          .body = json::object{{"x", 1}},
@@ -218,7 +220,8 @@ TEST(RemoteClient, TheAnswerToASubmitIsReadWithoutManagers) {
   Scripted server;
   server.say("POST /api/v1/namespaces/a/pods?fieldValidation=Ignore", 201,
              R"({"metadata":{"resourceVersion":"9","managedFields":[{}]}})");
-  const auto answer = submitted(server, {.resource = kPods, .ns = "a", .body = json::object{}});
+  const auto answer =
+      submitted(server, {.resource = kRemotePods, .ns = "a", .body = json::object{}});
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(json::serialize(*answer), R"({"metadata":{"resourceVersion":"9"}})");
 }
@@ -229,7 +232,8 @@ TEST(RemoteClient, RefusesMoreSubmitsThanItCanHold) {
   Loop loop;
   RemoteClient client(server.access(), loop.post(), {.workers = {.tasks_max = 0}});
   std::vector<Result<json::value>> results;
-  client.submit({{.resource = kPods, .ns = "a"}}, [&](auto all) { results = std::move(all); });
+  client.submit({{.resource = kRemotePods, .ns = "a"}},
+                [&](auto all) { results = std::move(all); });
   ASSERT_TRUE(loop.run_one());
   ASSERT_EQ(results.size(), 1U);
   EXPECT_EQ(results[0].error().code, Code::kTooManyRequests);
@@ -267,7 +271,7 @@ TEST(RemoteClient, WatchesWhatTheServerSends) {
                  "\"Expired\"}}\n"});
   RemoteClient client(server.access(), {}, {.watch_events = 1});
   std::atomic<int> calls = 0;
-  auto watch = client.watch(kPods, 7, [&] { ++calls; });
+  auto watch = client.watch(kRemotePods, 7, [&] { ++calls; });
   ASSERT_TRUE(watch) << watch.error().message;
   const auto events = collect(**watch, 3);
   ASSERT_TRUE(events) << events.error().message;
@@ -288,8 +292,8 @@ TEST(RemoteClient, AWatchThatTheServerRefusesOrBreaksIsAnError) {
              R"({"kind":"Status","code":410,"reason":"Expired"})");
   server.stream("GET /api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=2", {});
   RemoteClient client(server.access(), {}, {.watch_patience = 50ms});
-  EXPECT_EQ(client.watch(kPods, 1, [] {}).error().code, Code::kExpired);
-  const auto watch = client.watch(kPods, 2, [] {});
+  EXPECT_EQ(client.watch(kRemotePods, 1, [] {}).error().code, Code::kExpired);
+  const auto watch = client.watch(kRemotePods, 2, [] {});
   ASSERT_TRUE(watch);
   server.stop();
   const auto end = collect(**watch, 1);
@@ -305,8 +309,8 @@ TEST(RemoteClient, WatchesEndWhenDroppedBeforeOrAfterTheClient) {
   {
     RemoteClient client(server.access(), {}, {.watch_events = 1});
     // The reader of this one waits for room in its queue, the other's for the server.
-    ASSERT_TRUE(client.watch(kPods, 2, [] {}));
-    survivor = *client.watch(kPods, 2, [] {});
+    ASSERT_TRUE(client.watch(kRemotePods, 2, [] {}));
+    survivor = *client.watch(kRemotePods, 2, [] {});
     EXPECT_TRUE(collect(*survivor, 2));
   }
   EXPECT_FALSE(collect(*survivor, 1));
@@ -345,7 +349,7 @@ TEST(RemoteClient, AWatchGoesOnWhereItStoodWhenTheServerEndsIt) {
   server.stream(std::string(kFrom) + "30", {event_at(31), "END"});
   server.stream(std::string(kFrom) + "31", {event_at(32)});
   RemoteClient client(server.access(), {});
-  const auto watch = client.watch(kPods, 7, [] {});
+  const auto watch = client.watch(kRemotePods, 7, [] {});
   ASSERT_TRUE(watch) << watch.error().message;
   const auto events = collect(**watch, 3);
   ASSERT_TRUE(events) << events.error().message;
@@ -357,7 +361,7 @@ TEST(RemoteClient, AWatchSurvivesARestartOfTheServer) {
   server.stream(std::string(kFrom) + "7", {event_at(8)});
   server.stream(std::string(kFrom) + "8", {event_at(9)});
   RemoteClient client(server.access(), {});
-  const auto watch = client.watch(kPods, 7, [] {});
+  const auto watch = client.watch(kRemotePods, 7, [] {});
   ASSERT_TRUE(watch) << watch.error().message;
   ASSERT_TRUE(collect(**watch, 1));
   server.restart();
@@ -371,7 +375,7 @@ TEST(RemoteClient, AWatchThatCannotGoOnFromThereIsExpired) {
   server.stream(std::string(kFrom) + "7", {event_at(8), "END"});
   server.say(std::string(kFrom) + "8", 410, R"({"kind":"Status","code":410,"reason":"Expired"})");
   RemoteClient client(server.access(), {});
-  const auto watch = client.watch(kPods, 7, [] {});
+  const auto watch = client.watch(kRemotePods, 7, [] {});
   ASSERT_TRUE(watch);
   ASSERT_TRUE(collect(**watch, 1));
   const auto end = collect(**watch, 1);
@@ -384,7 +388,7 @@ TEST(RemoteClient, AWatchWaitsForAServerThatIsBusy) {
   server.stream(std::string(kFrom) + "7", {event_at(8), "END"});
   server.say(std::string(kFrom) + "8", 503, R"({"kind":"Status","code":503})");
   RemoteClient client(server.access(), {});
-  const auto watch = client.watch(kPods, 7, [] {});
+  const auto watch = client.watch(kRemotePods, 7, [] {});
   ASSERT_TRUE(watch);
   ASSERT_TRUE(collect(**watch, 1));
   while (server.asked().size() < 3) std::this_thread::sleep_for(1ms);

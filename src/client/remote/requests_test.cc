@@ -5,7 +5,7 @@
 namespace skiff::client {
 namespace {
 
-const api::Resource kPods{.version = "v1", .plural = "pods", .kind = "Pod"};
+const api::Resource kRequestedPods{.version = "v1", .plural = "pods", .kind = "Pod"};
 const api::Resource kRoles{.group = "rbac.authorization.k8s.io",
                            .version = "v1",
                            .plural = "clusterroles",
@@ -13,15 +13,15 @@ const api::Resource kRoles{.group = "rbac.authorization.k8s.io",
                            .namespaced = false};
 
 TEST(Requests, ReadsGoToTheirEscapedPaths) {
-  EXPECT_EQ(object_target(kPods, "a", "b", "log"), "/api/v1/namespaces/a/pods/b/log");
+  EXPECT_EQ(object_target(kRequestedPods, "a", "b", "log"), "/api/v1/namespaces/a/pods/b/log");
   EXPECT_EQ(object_target(kRoles, "", "system:node/x"),
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode%2Fx");
-  EXPECT_EQ(list_target(kPods, "", {}, "", ""), "/api/v1/pods");
-  EXPECT_EQ(
-      list_target(kPods, "a", {.label_selector = "x=1,y", .field_selector = "z!=2"}, "5", "n="),
-      "/api/v1/namespaces/a/pods?labelSelector=x%3D1%2Cy&fieldSelector=z%21%3D2&limit=5"
-      "&continue=n%3D");
-  EXPECT_EQ(watch_target(kPods, 7),
+  EXPECT_EQ(list_target(kRequestedPods, "", {}, "", ""), "/api/v1/pods");
+  EXPECT_EQ(list_target(kRequestedPods, "a", {.label_selector = "x=1,y", .field_selector = "z!=2"},
+                        "5", "n="),
+            "/api/v1/namespaces/a/pods?labelSelector=x%3D1%2Cy&fieldSelector=z%21%3D2&limit=5"
+            "&continue=n%3D");
+  EXPECT_EQ(watch_target(kRequestedPods, 7),
             "/api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=7");
 }
 
@@ -34,14 +34,14 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
   const json::value object = json::parse(R"({"metadata":{"name":"n"}})").value();
   const Case cases[] = {
       {"a create goes to the collection",
-       {.verb = Verb::kCreate, .resource = kPods, .ns = "a", .body = object},
+       {.verb = Verb::kCreate, .resource = kRequestedPods, .ns = "a", .body = object},
        "POST",
        "/api/v1/namespaces/a/pods",
        "application/json",
        R"({"metadata":{"name":"n"}})"},
       {"a create of a sub-resource goes to the object",
        {.verb = Verb::kCreate,
-        .resource = kPods,
+        .resource = kRequestedPods,
         .ns = "a",
         .name = "n",
         .subresource = "binding",
@@ -52,7 +52,7 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
        R"({"metadata":{"name":"n"}})"},
       {"an update",
        {.verb = Verb::kUpdate,
-        .resource = kPods,
+        .resource = kRequestedPods,
         .ns = "a",
         .name = "n",
         .body = object,
@@ -64,7 +64,7 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
        R"({"metadata":{"name":"n","uid":"u","resourceVersion":"7"}})"},
       {"a merge patch",
        {.verb = Verb::kMergePatch,
-        .resource = kPods,
+        .resource = kRequestedPods,
         .ns = "a",
         .name = "n",
         .subresource = "status",
@@ -76,7 +76,7 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
        R"({"metadata":{"uid":"u"}})"},
       {"a JSON patch",
        {.verb = Verb::kJsonPatch,
-        .resource = kPods,
+        .resource = kRequestedPods,
         .ns = "a",
         .name = "n",
         .body = json::array{json::object{{"op", "remove"}}},
@@ -88,14 +88,14 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
        R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
        R"({"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"remove"}])"},
       {"an apply",
-       {.verb = Verb::kApply, .resource = kPods, .ns = "a", .name = "n", .body = object},
+       {.verb = Verb::kApply, .resource = kRequestedPods, .ns = "a", .name = "n", .body = object},
        "PATCH",
        "/api/v1/namespaces/a/pods/n?fieldManager=skiff",
        "application/apply-patch+yaml",
        R"({"metadata":{"name":"n"}})"},
       {"an apply that takes fields of others",
        {.verb = Verb::kApply,
-        .resource = kPods,
+        .resource = kRequestedPods,
         .ns = "a",
         .name = "n",
         .subresource = "status",
@@ -109,7 +109,7 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
        R"({"metadata":{"name":"n","uid":"u"}})"},
       {"a delete",
        {.verb = Verb::kDelete,
-        .resource = kPods,
+        .resource = kRequestedPods,
         .ns = "a",
         .name = "n",
         .body = json::object{{"gracePeriodSeconds", 0}},
@@ -131,21 +131,21 @@ TEST(Requests, WritesCarryTheirPreconditionsWhereServersLook) {
 }
 
 TEST(Requests, BriefOnesAskForMetadataAndNoWarnings) {
-  const Write create{.resource = kPods, .ns = "a", .body = json::object{}};
+  const Write create{.resource = kRequestedPods, .ns = "a", .body = json::object{}};
   const http::Request brief = brief_request(create);
   EXPECT_EQ(brief.target, "/api/v1/namespaces/a/pods?fieldValidation=Ignore");
   EXPECT_TRUE(http::header(brief.headers, "Accept").contains("as=PartialObjectMetadata"));
   EXPECT_TRUE(http::header(brief.headers, "Accept").ends_with(",application/json"));
   EXPECT_EQ(brief.body, write_request(create).body);
   const http::Request applied =
-      brief_request({.verb = Verb::kApply, .resource = kPods, .ns = "a", .name = "n"});
+      brief_request({.verb = Verb::kApply, .resource = kRequestedPods, .ns = "a", .name = "n"});
   EXPECT_TRUE(applied.target.ends_with("?fieldManager=skiff&fieldValidation=Ignore"));
-  const Write removal{.verb = Verb::kDelete, .resource = kPods, .ns = "a", .name = "n"};
+  const Write removal{.verb = Verb::kDelete, .resource = kRequestedPods, .ns = "a", .name = "n"};
   EXPECT_EQ(brief_request(removal).target, write_request(removal).target);
 }
 
 TEST(Requests, APatchOfNothingIsARead) {
-  Write write{.verb = Verb::kMergePatch, .resource = kPods, .ns = "a", .name = "n"};
+  Write write{.verb = Verb::kMergePatch, .resource = kRequestedPods, .ns = "a", .name = "n"};
   EXPECT_FALSE(changes_nothing(write)) << "null is no patch";
   write.body = json::object{};
   EXPECT_TRUE(changes_nothing(write));

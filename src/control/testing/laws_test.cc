@@ -6,13 +6,13 @@
 #include <set>
 
 #include "api/meta.h"
+#include "control/testing/resources.h"
 
 namespace skiff::control::testing {
 namespace {
 
 const api::Resource kRoots = {
     .group = "test.dev", .version = "v1", .plural = "echoes", .kind = "Echo"};
-const api::Resource kPods = {.version = "v1", .plural = "pods", .kind = "Pod"};
 
 client::Write child_of(const json::value& root, std::string name) {
   client::Write write{.resource = kPods};

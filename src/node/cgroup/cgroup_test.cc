@@ -30,7 +30,7 @@ TEST(Cgroup, CpuNumbersAreThoseOfKubernetes) {
 
 // A folder that looks like a cgroup mount: the kernel's files are plain files here.
 TEST(Cgroup, Version2LimitsAreWrittenWhereItHasControllers) {
-  const std::string root = testing::TempDir() + "/cgroup_v2_" + std::to_string(::getpid());
+  const std::string root = ::testing::TempDir() + "/cgroup_v2_" + std::to_string(::getpid());
   const std::string leaf = root + "/skiff/pod/main";
   std::filesystem::create_directories(leaf);
   std::ofstream(root + "/cgroup.controllers") << "cpu memory pids\n";
@@ -58,7 +58,7 @@ TEST(Cgroup, Version2LimitsAreWrittenWhereItHasControllers) {
 }
 
 TEST(Cgroup, Version2IsOfNoUseWhereControllersCannotBeHandedDown) {
-  const std::string root = testing::TempDir() + "/cgroup_busy_" + std::to_string(::getpid());
+  const std::string root = ::testing::TempDir() + "/cgroup_busy_" + std::to_string(::getpid());
   // A folder of that name refuses the write, as the kernel does with EBUSY.
   std::filesystem::create_directories(root + "/cgroup.subtree_control");
   std::ofstream(root + "/cgroup.controllers") << "cpu memory pids\n";

@@ -28,7 +28,7 @@ const std::string kSettings = frame(4, 0, 0, "");
 const std::string kHead = frame(1, 4, 1, bytes({0x88}));  // :status 200
 const std::string kCodedName = bytes({0x88, 0x9a, 0xca, 0xc8, 0xb2, 0x12, 0x34, 0xda, 0x8f});
 
-std::string answer(int status) { return frame(0, 0, 1, bytes({0, 0, 0, 0, 2, 8, status})); }
+std::string answer_frame(int status) { return frame(0, 0, 1, bytes({0, 0, 0, 0, 2, 8, status})); }
 // A literal name in the Huffman code, as Go and C++ servers send it, with a plain value.
 std::string trailers(const std::string& value) {
   return frame(1, 5, 1, bytes({0x40}) + kCodedName + static_cast<char>(value.size()) + value);
@@ -52,7 +52,7 @@ TEST(HealthCall, AServiceIsNamedInTheMessage) {
 TEST(HealthCall, AHealthyAnswerIsRead) {
   HealthReply reply;
   EXPECT_EQ(reply.take(kSettings), frame(4, 1, 0, "")) << "settings are acknowledged";
-  reply.take(kHead + answer(1));
+  reply.take(kHead + answer_frame(1));
   EXPECT_FALSE(reply.done());
   reply.take(trailers("0"));
   EXPECT_TRUE(reply.done());
@@ -63,7 +63,7 @@ TEST(HealthCall, AHealthyAnswerIsRead) {
 
 TEST(HealthCall, ItMayComeByteByByte) {
   HealthReply reply;
-  for (const char c : kSettings + kHead + answer(2) + trailers("0")) reply.take({&c, 1});
+  for (const char c : kSettings + kHead + answer_frame(2) + trailers("0")) reply.take({&c, 1});
   EXPECT_TRUE(reply.done());
   EXPECT_EQ(reply.serving(), "NOT_SERVING");
 }
@@ -72,7 +72,7 @@ TEST(HealthCall, StatesHaveTheirNames) {
   for (const auto& [number, name] :
        {std::pair<int, std::string>{0, "UNKNOWN"}, {3, "SERVICE_UNKNOWN"}, {9, "9"}}) {
     HealthReply reply;
-    reply.take(kHead + answer(number) + trailers("0"));
+    reply.take(kHead + answer_frame(number) + trailers("0"));
     EXPECT_EQ(reply.serving(), name);
   }
   HealthReply empty;  // the number 0 is left out by those who are strict

@@ -18,7 +18,7 @@ RunHealth run_of(std::string_view probes, KnownHealth known = {}) {
 }
 
 // Answers one probe after another, each a second after it began.
-void answer(RunHealth& run, ProbeKind kind, std::string_view outcomes) {
+void take_answers(RunHealth& run, ProbeKind kind, std::string_view outcomes) {
   for (const char c : outcomes) {
     const auto outcome = c == '+'   ? ProbeOutcome::kSuccess
                          : c == '-' ? ProbeOutcome::kFailure
@@ -82,7 +82,7 @@ TEST(ProbePlan, ThresholdsDecideWhatARowOfAnswersMeans) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.sentence);
     RunHealth run = run_of(c.probe);
-    answer(run, c.kind, c.answers);
+    take_answers(run, c.kind, c.answers);
     const Verdict verdict = judge(run);
     EXPECT_EQ(verdict.started, c.started);
     EXPECT_EQ(verdict.ready, c.ready);
@@ -114,14 +114,14 @@ TEST(ProbePlan, AProbeUnderWayIsNotBegunAgain) {
 TEST(ProbePlan, UntilTheContainerHasStartedOnlyStartupIsProbed) {
   RunHealth run = run_of(R"("startupProbe":{},"livenessProbe":{},"readinessProbe":{})");
   EXPECT_EQ(probes_due(run, false, kNow).due, std::vector{ProbeKind::kStartup});
-  answer(run, ProbeKind::kStartup, "+");
+  take_answers(run, ProbeKind::kStartup, "+");
   EXPECT_EQ(probes_due(run, false, kNow + seconds(50)).due,
             (std::vector{ProbeKind::kLiveness, ProbeKind::kReadiness}));
 }
 
 TEST(ProbePlan, AfterAFatalFailureTheRunIsNotProbedAgain) {
   RunHealth run = run_of(R"("livenessProbe":{"failureThreshold":1})");
-  answer(run, ProbeKind::kLiveness, "-");
+  take_answers(run, ProbeKind::kLiveness, "-");
   EXPECT_TRUE(probes_due(run, false, kNow + seconds(100)).due.empty());
 }
 

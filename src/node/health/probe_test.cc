@@ -14,13 +14,12 @@
 #include "node/health/crew.h"
 #include "node/health/hook.h"
 #include "node/testing/no_runtime.h"
+#include "node/testing/parse.h"
 
 namespace skiff::node {
 namespace {
 
 using std::chrono::milliseconds;
-
-json::value parse(const std::string& text) { return *json::parse(text); }
 
 // Answers every connection with the same text, and keeps what it was asked.
 class Server {

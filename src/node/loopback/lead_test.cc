@@ -52,7 +52,7 @@ std::string text_of(const std::vector<std::byte>& bytes) {
   return "[" + std::string(out) + "]:" + std::to_string(ntohs(v6.sin6_port));
 }
 
-class Lead : public testing::Test {
+class Lead : public ::testing::Test {
  protected:
   std::string led(LedCall call, const std::string& to, SocketFacts facts = {}) {
     std::vector<std::byte> bytes = address(to);

@@ -14,7 +14,7 @@
 namespace skiff::node {
 namespace {
 
-Object object(std::string_view text) {
+Object dns_object(std::string_view text) {
   auto parsed = json::parse(text);
   EXPECT_TRUE(parsed) << text;
   return std::make_shared<const json::value>(*parsed);
@@ -22,10 +22,10 @@ Object object(std::string_view text) {
 
 Object pod(const std::string& name, const std::string& ip, bool ready, const std::string& spec = "",
            const std::string& phase = "Running") {
-  return object(R"({"metadata":{"namespace":"ns","name":")" + name +
-                R"(","labels":{"app":"x"}},"spec":{)" + spec + R"(},"status":{"podIP":")" + ip +
-                R"(","phase":")" + phase + R"(","conditions":[{"type":"Ready","status":")" +
-                (ready ? "True" : "False") + R"("}]}})");
+  return dns_object(R"({"metadata":{"namespace":"ns","name":")" + name +
+                    R"(","labels":{"app":"x"}},"spec":{)" + spec + R"(},"status":{"podIP":")" + ip +
+                    R"(","phase":")" + phase + R"(","conditions":[{"type":"Ready","status":")" +
+                    (ready ? "True" : "False") + R"("}]}})");
 }
 
 DnsRecords records() {
@@ -36,15 +36,15 @@ DnsRecords records() {
       pod("p3", "10.0.0.5", true, "", "Succeeded"),
   };
   const std::vector<Object> services = {
-      object(R"({"metadata":{"namespace":"ns","name":"head"},"spec":{"clusterIP":"None",
+      dns_object(R"({"metadata":{"namespace":"ns","name":"head"},"spec":{"clusterIP":"None",
                  "selector":{"app":"x"},"ports":[{"name":"tf","port":2222}]}})"),
-      object(R"({"metadata":{"namespace":"ns","name":"all"},"spec":{"clusterIP":"None",
+      dns_object(R"({"metadata":{"namespace":"ns","name":"all"},"spec":{"clusterIP":"None",
                  "publishNotReadyAddresses":true,"selector":{"app":"x"}}})"),
-      object(R"({"metadata":{"namespace":"ns","name":"vip"},"spec":{"clusterIP":"10.96.0.1",
+      dns_object(R"({"metadata":{"namespace":"ns","name":"vip"},"spec":{"clusterIP":"10.96.0.1",
                  "selector":{"app":"x"},"ports":[{"name":"https","port":443}]}})"),
-      object(R"({"metadata":{"namespace":"ns","name":"empty"},"spec":{"clusterIP":"None",
+      dns_object(R"({"metadata":{"namespace":"ns","name":"empty"},"spec":{"clusterIP":"None",
                  "selector":{"app":"nobody"}}})"),
-      object(R"({"metadata":{"namespace":"ns","name":"out"},"spec":{"type":"ExternalName",
+      dns_object(R"({"metadata":{"namespace":"ns","name":"out"},"spec":{"type":"ExternalName",
                  "externalName":"Example.com"}})"),
   };
   return build_dns_records(pods, services);
@@ -224,17 +224,17 @@ TEST(Dns, TakesAnyBytesWithoutHarm) {
 }
 
 TEST(DnsFiles, GiveTheSearchListOfKubernetes) {
-  const Object plain = object(R"({"metadata":{"namespace":"ns","name":"p"},"spec":{}})");
+  const Object plain = dns_object(R"({"metadata":{"namespace":"ns","name":"p"},"spec":{}})");
   EXPECT_EQ(resolv_conf_for(*plain, "10.0.0.1"),
             "nameserver 10.0.0.1\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\n"
             "options ndots:5\n");
   EXPECT_EQ(resolv_conf_for(*plain, ""), "");
-  const Object own = object(R"({"metadata":{"namespace":"ns","name":"p"},"spec":{
+  const Object own = dns_object(R"({"metadata":{"namespace":"ns","name":"p"},"spec":{
       "dnsPolicy":"None","dnsConfig":{"nameservers":["1.1.1.1"],"options":[{"name":"ndots",
       "value":"2"}]}}})");
   EXPECT_EQ(resolv_conf_for(*own, "10.0.0.1"), "nameserver 1.1.1.1\noptions ndots:2\n");
   const Object host =
-      object(R"({"metadata":{"namespace":"ns","name":"p"},"spec":{"hostNetwork":true}})");
+      dns_object(R"({"metadata":{"namespace":"ns","name":"p"},"spec":{"hostNetwork":true}})");
   EXPECT_EQ(resolv_conf_for(*host, "10.0.0.1"), "");
 }
 

@@ -5,20 +5,21 @@
 namespace skiff::node {
 namespace {
 
-Object object(std::string_view text) {
+Object table_object(std::string_view text) {
   auto parsed = json::parse(text);
   EXPECT_TRUE(parsed) << text;
   return std::make_shared<const json::value>(std::move(*parsed));
 }
 
 Object service(std::string_view spec) {
-  return object(R"({"metadata":{"namespace":"n","name":"s"},"spec":)" + std::string(spec) + "}");
+  return table_object(R"({"metadata":{"namespace":"n","name":"s"},"spec":)" + std::string(spec) +
+                      "}");
 }
 
 Object slice(std::string_view ports, std::string_view endpoints) {
-  return object(R"({"metadata":{"namespace":"n","name":"s-1",
+  return table_object(R"({"metadata":{"namespace":"n","name":"s-1",
       "labels":{"kubernetes.io/service-name":"s"}},"addressType":"IPv4","ports":)" +
-                std::string(ports) + R"(,"endpoints":)" + std::string(endpoints) + "}");
+                      std::string(ports) + R"(,"endpoints":)" + std::string(endpoints) + "}");
 }
 
 const std::uint32_t kIp = *parse_ip("10.96.0.7"), kA = *parse_ip("10.0.0.1"),
@@ -54,7 +55,7 @@ TEST(ServiceTable, TheLoopbackIsLedToOnlyWhereItIsThePodsOwn) {
 }
 
 TEST(ServiceTable, TheApiStandsBehindItsOwnService) {
-  const Object kubernetes = object(R"({"metadata":{"namespace":"default","name":"kubernetes"},
+  const Object kubernetes = table_object(R"({"metadata":{"namespace":"default","name":"kubernetes"},
       "spec":{"clusterIP":"10.96.0.7","ports":[{"name":"https","port":443}]}})");
   const ServiceTarget api{kA, 6443};
   EXPECT_EQ(build_service_table({kubernetes}, {}, api),
@@ -64,7 +65,7 @@ TEST(ServiceTable, TheApiStandsBehindItsOwnService) {
   const auto nowhere = build_service_table({kubernetes}, {});
   ASSERT_EQ(nowhere.size(), 1U);
   EXPECT_TRUE(nowhere[0].targets.empty());
-  const Object other = object(R"({"metadata":{"namespace":"n","name":"kubernetes"},
+  const Object other = table_object(R"({"metadata":{"namespace":"n","name":"kubernetes"},
       "spec":{"clusterIP":"10.96.0.7","ports":[{"port":443}]}})");
   EXPECT_TRUE(build_service_table({other}, {}, api)[0].targets.empty()) << "another namespace's";
 }

@@ -138,7 +138,7 @@ TEST_P(AnyAttach, ASocketOfThePodIsInItsNetwork) {
   EXPECT_EQ(network_of(theirs) != network_of(ours), privileged());
 }
 
-INSTANTIATE_TEST_SUITE_P(Pods, AnyAttach, testing::Values(true, false),
+INSTANTIATE_TEST_SUITE_P(Pods, AnyAttach, ::testing::Values(true, false),
                          [](const auto& info) { return info.param ? "Isolated" : "Plain"; });
 
 }  // namespace

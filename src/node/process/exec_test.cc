@@ -111,8 +111,8 @@ TEST_P(AnyExec, OutputWithoutEndIsCutAndNobodyBlocks) {
   EXPECT_EQ(done.output.size(), kExecOutputBytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Plain, AnyExec, testing::Values(false));
-INSTANTIATE_TEST_SUITE_P(Root, AnyExec, testing::Values(true));
+INSTANTIATE_TEST_SUITE_P(Plain, AnyExec, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Root, AnyExec, ::testing::Values(true));
 
 class IsolatedExec : public PodFixture {};
 

@@ -378,8 +378,8 @@ TEST_P(AnyPod, AFailureWithoutLastWordsTakesThemFromTheLogWhereAsked) {
   EXPECT_EQ(run("p1", spec).message, "first\nlast\n") << "a file that was just begun is no excuse";
 }
 
-INSTANTIATE_TEST_SUITE_P(Plain, AnyPod, testing::Values(false));
-INSTANTIATE_TEST_SUITE_P(Root, AnyPod, testing::Values(true));
+INSTANTIATE_TEST_SUITE_P(Plain, AnyPod, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Root, AnyPod, ::testing::Values(true));
 
 }  // namespace
 }  // namespace skiff::node

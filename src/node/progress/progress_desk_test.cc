@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 const Time kNow = *parse_time("2026-11-15T12:00:00Z");
 
-class ProgressDeskTest : public testing::Test {
+class ProgressDeskTest : public ::testing::Test {
  protected:
   ProgressDeskTest() {
     char pattern[] = "/tmp/skiff-progress-XXXXXX";

@@ -41,7 +41,7 @@ struct Sleeper {
   }
 };
 
-class RootlessEnd : public testing::Test {
+class RootlessEnd : public ::testing::Test {
  protected:
   RootlessEnd() {
     char pattern[] = "/tmp/skiff-rootless-XXXXXX";

@@ -93,7 +93,7 @@ TEST(Wire, WhatIsWrittenIsRead) {
 }
 
 TEST(Wire, OnlyTheNewestAttemptIsShownAndHalfWrittenFilesAreNot) {
-  const std::string folder = testing::TempDir() + "skiff-records-" + std::to_string(::getpid());
+  const std::string folder = ::testing::TempDir() + "skiff-records-" + std::to_string(::getpid());
   ASSERT_TRUE(make_folders(state_folder(folder)));
   for (const int attempt : {2, 10, 9}) {
     ASSERT_TRUE(write_record(folder, {.name = "main", .attempt = attempt, .pid = attempt}));
@@ -162,7 +162,7 @@ TEST(Format, AnOldShimThatKnowsNoSuchRequestSaysSoInWords) {
 }
 
 TEST(Files, RoomThatWasKeptIsWrittenOverAndGivenBack) {
-  const std::string folder = testing::TempDir() + "skiff-room-" + std::to_string(::getpid());
+  const std::string folder = ::testing::TempDir() + "skiff-room-" + std::to_string(::getpid());
   ASSERT_TRUE(make_folders(folder));
   keep_room(folder, "file", 8192);
   EXPECT_EQ(std::filesystem::file_size(folder + "/.file.tmp"), 8192U);
@@ -189,7 +189,7 @@ TEST(Mounts, TheTableIsRead) {
 }
 
 TEST(Mounts, ALinkCannotLeadOutOfTheRoot) {
-  const std::string root = testing::TempDir() + "skiff-root-" + std::to_string(::getpid());
+  const std::string root = ::testing::TempDir() + "skiff-root-" + std::to_string(::getpid());
   ASSERT_TRUE(make_folders(root));
   std::filesystem::create_symlink("/etc", root + "/out");
   std::filesystem::create_symlink("../../../../etc", root + "/up");
@@ -292,7 +292,7 @@ TEST(Wire, CarriesTheRightsOfAContainer) {
 }
 
 TEST(LogFile, IsSetAsideWhenFullAndOnlyTheNewestAreKept) {
-  const std::string folder = testing::TempDir() + "skiff-logfile-" + std::to_string(::getpid());
+  const std::string folder = ::testing::TempDir() + "skiff-logfile-" + std::to_string(::getpid());
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/0.log.old") << "not ours";
   const std::string path = folder + "/0.log";

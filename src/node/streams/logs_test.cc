@@ -23,10 +23,10 @@ constexpr const char* kEntries =
     "2026-11-15T20:00:04.000000000Z stdout F \n"
     "2026-11-15T20:00:05.000000000Z stdout P end\n";
 
-class Logs : public testing::Test {
+class Logs : public ::testing::Test {
  protected:
   void SetUp() override {
-    path_ = testing::TempDir() + "skiff-log-" + std::to_string(::getpid());
+    path_ = ::testing::TempDir() + "skiff-log-" + std::to_string(::getpid());
     std::remove(path_.c_str());
   }
   void TearDown() override {

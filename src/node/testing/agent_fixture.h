@@ -14,14 +14,9 @@
 #include "node/agent.h"
 #include "node/fake_runtime.h"
 #include "node/testing/memory_client.h"
+#include "node/testing/parse.h"
 
 namespace skiff::node {
-
-inline json::value parse(std::string_view text) {
-  auto parsed = json::parse(text);
-  EXPECT_TRUE(parsed) << text;
-  return *parsed;
-}
 
 inline const api::Resource kPods{.group = "", .version = "v1", .plural = "pods", .kind = "Pod"};
 inline const api::Resource kNodes{
@@ -51,7 +46,7 @@ inline const api::Resource kMappings{.group = "skiff.dev",
                                      .kind = "ImageMapping",
                                      .namespaced = false};
 
-class AgentTest : public testing::Test {
+class AgentTest : public ::testing::Test {
  protected:
   AgentTest() {
     char pattern[] = "/tmp/skiff-agent-XXXXXX";
@@ -119,13 +114,13 @@ class AgentTest : public testing::Test {
 
   // Looks every few milliseconds until it holds; fails after a minute, enough for any machine.
   template <class Holds>
-  testing::AssertionResult eventually(Holds holds) {
+  ::testing::AssertionResult eventually(Holds holds) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (std::chrono::steady_clock::now() < end) {
-      if (holds()) return testing::AssertionSuccess();
+      if (holds()) return ::testing::AssertionSuccess();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    return testing::AssertionFailure() << "did not come about in a minute";
+    return ::testing::AssertionFailure() << "did not come about in a minute";
   }
 
   void patch(const api::Resource& resource, const std::string& name, std::string_view text) {

@@ -29,7 +29,7 @@ class Scripted final : public NoRuntime {
   int with_memory = 0;
 };
 
-class MeterTest : public testing::Test {
+class MeterTest : public ::testing::Test {
  protected:
   RunningPod pod(const std::string& uid, std::vector<std::string> containers) const {
     RunningPod out{.uid = uid, .ns = "default", .name = "pod-" + uid};

@@ -15,10 +15,10 @@ const std::int64_t kTick = 1'000'000'000 / ::sysconf(_SC_CLK_TCK);
 const std::int64_t kPage = ::sysconf(_SC_PAGE_SIZE);
 
 // Files that look like the kernel's.
-class Readings : public testing::Test {
+class Readings : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = testing::TempDir() + "skiff-readings-" + std::to_string(::getpid());
+    root_ = ::testing::TempDir() + "skiff-readings-" + std::to_string(::getpid());
     std::filesystem::create_directories(root_);
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
@@ -182,7 +182,7 @@ TEST(Network, TheMachinesOwnSaysNothingAboutAPod) {
 }
 
 TEST(Network, OfAnotherNamespaceIsRead) {
-  const std::string proc = testing::TempDir() + "skiff-net-" + std::to_string(::getpid());
+  const std::string proc = ::testing::TempDir() + "skiff-net-" + std::to_string(::getpid());
   std::filesystem::create_directories(proc + "/7/ns");
   std::filesystem::create_directories(proc + "/7/net");
   std::ofstream(proc + "/7/ns/net") << "";
