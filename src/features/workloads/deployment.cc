@@ -214,19 +214,20 @@ bool scale_down_old(Rollout& rollout) {
   if (old.empty()) return false;
   Set& current = *rollout.current();
   const std::int64_t least = rollout.replicas() - rollout.unavailable();
-  const std::int64_t missing = current.replicas() - current.count("availableReplicas");
+  const std::int64_t missing = current.replicas() - current.available();
   const std::int64_t most = sum_replicas(rollout.all()) - least - missing;
   if (most <= 0) return false;
   // First what does not work anyway, then what can be spared.
   std::int64_t gone = 0;
   for (Set* set : old) {
-    const std::int64_t broken = set->replicas() - set->count("availableReplicas");
+    const std::int64_t broken = set->replicas() - set->available();
     const std::int64_t step = std::min(most - gone, broken);
     if (step <= 0) continue;
     rollout.scale(*set, set->replicas() - step);
     gone += step;
   }
-  std::int64_t spare = sum(rollout.all(), "availableReplicas") - least;
+  std::int64_t spare = -least;
+  for (const Set* set : rollout.all()) spare += set->available();
   for (Set* set : old) {
     const std::int64_t step = std::min(set->replicas(), spare);
     if (step <= 0) continue;
@@ -339,7 +340,12 @@ control::Plan plan_deployment(const control::Observed& whole, Time now) {
   }
   const bool paused = json::get_bool(*observed.root, {"spec", "paused"}).value_or(false);
   tell_pause(rollout, paused, status);
-  if (paused || size_was_changed(rollout)) return resize(rollout, std::move(status));
+  // One that recreates cannot share a new size among several sets: all but one have to go first.
+  const std::vector<Set*> sets = rollout.all();
+  const bool torn = rollout.recreates() && std::ranges::count_if(sets, [](const Set* set) {
+                                             return set->replicas() > 0;
+                                           }) > 1;
+  if (paused || (size_was_changed(rollout) && !torn)) return resize(rollout, std::move(status));
   return rollout.recreates() ? recreate(rollout, std::move(status))
                              : roll(rollout, std::move(status));
 }

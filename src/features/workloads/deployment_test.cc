@@ -172,6 +172,19 @@ TEST_F(Deployments, that_recreate_wait_until_the_last_old_pod_is_gone) {
   EXPECT_EQ(pods_of("web:2"), 2);
 }
 
+TEST_F(Deployments, that_recreate_from_the_middle_of_a_rollout_are_done_in_their_new_size) {
+  make(deployment(4));
+  cluster.start_pods();
+  change(image("web:2"));
+  EXPECT_GT(pods_of("web:1"), 0);
+  EXPECT_GT(pods_of("web:2"), 0);
+  change({{"spec",
+           {{"replicas", 5}, {"strategy", {{"type", "Recreate"}, {"rollingUpdate", nullptr}}}}}});
+  roll_out();
+  EXPECT_EQ(pods_of("web:2"), 5);
+  EXPECT_EQ(pods_of("web:1"), 0);
+}
+
 TEST_F(Deployments, that_are_paused_scale_but_roll_nothing_out) {
   make(rolling_deployment(2));
   cluster.start_pods();
@@ -201,6 +214,27 @@ TEST_F(Deployments, spread_a_change_of_size_over_a_rollout_under_way) {
   roll_out();
   EXPECT_EQ(pods_of("web:2"), 15);
   EXPECT_EQ(pods_of("web:1"), 0);
+}
+
+// No ReplicaSet controller: the old set still counts pods that it is about to delete.
+TEST(Deployment, does_not_count_on_pods_beyond_the_size_of_their_set) {
+  Cluster cluster{{deployment_controller()}};
+  testing::create(cluster.client(), deployment_resource(), deployment(4, 0, 1));
+  cluster.settle();
+  const std::string old(api::name(*cluster.of(replica_set_resource())[0]));
+  testing::change(cluster.client(), replica_set_resource(), old,
+                  {{"status",
+                    {{"observedGeneration", 1},
+                     {"replicas", 4},
+                     {"readyReplicas", 4},
+                     {"availableReplicas", 4}}}},
+                  "status");
+  json::value smaller = image("web:2");
+  json::set(smaller, {"spec", "replicas"}, 2);
+  cluster.patch(deployment_resource(), "web", std::move(smaller));
+  EXPECT_EQ(cluster.of(replica_set_resource()).size(), 2U);
+  EXPECT_EQ(int_at(cluster.get(replica_set_resource(), old), {"spec", "replicas"}), 1)
+      << "one of two may be missing";
 }
 
 TEST_F(Deployments, scale_to_nothing_and_back) {

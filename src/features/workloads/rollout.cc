@@ -80,6 +80,7 @@ json::object patch_of(const Set& set) {
 
 std::int64_t Set::replicas() const { return int_at(now, {"spec", "replicas"}, 1); }
 std::int64_t Set::count(std::string_view field) const { return int_at(now, {"status", field}); }
+std::int64_t Set::available() const { return std::min(count("availableReplicas"), replicas()); }
 std::int64_t Set::revision() const { return read_revision(api::annotation(now, kRevision)); }
 bool Set::deleting() const { return api::deleting(now); }
 

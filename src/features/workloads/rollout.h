@@ -23,6 +23,8 @@ struct Set {
 
   std::int64_t replicas() const;  // asked for
   std::int64_t count(std::string_view status_field) const;
+  // Those that stay: a set that was made smaller may still count pods that it is about to delete.
+  std::int64_t available() const;
   std::int64_t revision() const;
   bool deleting() const;
 };
