@@ -138,14 +138,15 @@ TEST(ReplicaSet, removes_first_what_does_least_good) {
   EXPECT_TRUE(goes_first({.pod = &plain, .neighbours = 2}, {.pod = &plain, .neighbours = 1}));
 }
 
-bool replica_set_step(client::Client& client, Time now, Random& random, int& meddled) {
+bool replica_set_step(client::Client& client, const api::Resource& kind, Time now, Random& random,
+                      int& meddled) {
   const std::vector<Object> pods = testing::all(client, pod_resource());
   if (meddled < 6 && random.chance(30)) {
     ++meddled;
     const Object& any = pods[random.below(pods.size())];
     const auto replicas = static_cast<std::int64_t>(random.below(5));
     if (random.chance(50)) {
-      testing::change(client, replica_set_resource(), "web", {{"spec", {{"replicas", replicas}}}});
+      testing::change(client, kind, "web", {{"spec", {{"replicas", replicas}}}});
     } else if (api::controller_of(*any) != nullptr) {
       testing::remove(client, pod_resource(), api::name(*any));
     }
@@ -161,8 +162,8 @@ bool replica_set_step(client::Client& client, Time now, Random& random, int& med
   return false;
 }
 
-std::optional<std::string> wrong_replica_set(client::Client& client) {
-  const json::value set = *client.get(replica_set_resource(), testing::kNamespace, "web");
+std::optional<std::string> wrong_replica_set(client::Client& client, const api::Resource& kind) {
+  const json::value set = *client.get(kind, testing::kNamespace, "web");
   std::int64_t mine = 0;
   bool stranger = false;
   for (const Object& p : testing::all(client, pod_resource())) {
@@ -176,26 +177,37 @@ std::optional<std::string> wrong_replica_set(client::Client& client) {
   return std::nullopt;
 }
 
-TEST(ReplicaSet, keeps_the_five_laws) {
+// `selector`: as the kind writes it.
+void expect_laws(control::Controller controller, const json::object& selector) {
   int meddled = 0;
   control::testing::LawCase laws;
-  laws.controller = replica_set_controller();
+  laws.controller = std::move(controller);
+  const api::Resource kind = laws.controller.root;
   laws.arrange = [&](client::Client& client, Random& random) {
     meddled = 0;
-    testing::create(
-        client, replica_set_resource(),
-        replica_set(static_cast<std::int64_t>(1 + random.below(4)), random.chance(50) ? 7 : 0));
+    json::value set =
+        replica_set(static_cast<std::int64_t>(1 + random.below(4)), random.chance(50) ? 7 : 0);
+    json::set(set, {"spec", "selector"}, selector);
+    testing::create(client, kind, std::move(set));
     json::value stranger = testing::pod_template();
     json::set(stranger, {"metadata", "name"}, "stranger");
     json::set(stranger, {"metadata", "labels", "app"}, "other");
     testing::create(client, pod_resource(), std::move(stranger));
   };
   laws.step = [&](client::Client& client, Time now, Random& random) {
-    return replica_set_step(client, now, random, meddled);
+    return replica_set_step(client, kind, now, random, meddled);
   };
-  laws.wrong = wrong_replica_set;
+  laws.wrong = [&](client::Client& client) { return wrong_replica_set(client, kind); };
   laws.cuts_max = 20;
   for (const std::string& sentence : control::testing::check_laws(laws)) ADD_FAILURE() << sentence;
+}
+
+TEST(ReplicaSet, keeps_the_five_laws) {
+  expect_laws(replica_set_controller(), {{"matchLabels", {{"app", "web"}}}});
+}
+
+TEST(ReplicationController, keeps_the_five_laws) {
+  expect_laws(replication_controller(), {{"app", "web"}});
 }
 
 }  // namespace
