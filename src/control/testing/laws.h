@@ -43,7 +43,24 @@ struct LawCase {
   unsigned cuts_max = 100;  // crash points tried for each seed
 };
 
+// The same for a controller that looks at whole collections. It owns nothing by uid, so the case
+// says what it may write, and what it may delete as things are: that is asked of each deletion that
+// succeeds, however old the observation behind it was.
+struct GlobalLawCase {
+  std::function<GlobalController()> make = {};  // each call begins a life without memory
+  std::function<void(client::Client&, Random&)> arrange = {};
+  std::function<bool(client::Client&, Time now, Random&)> step = {};
+  std::function<std::optional<std::string>(client::Client&)> wrong = {};
+  std::function<bool(const client::Write&)> may_write = {};
+  std::function<bool(client::Client&, const json::value& object)> may_delete = {};
+  Duration step_takes = std::chrono::seconds(1);
+  unsigned settle_rounds = 5;
+  unsigned steps_max = 500;
+  unsigned cuts_max = 100;
+};
+
 // Sentences about broken laws, each with the seed that shows it; empty when all hold.
 std::vector<std::string> check_laws(const LawCase& law_case, std::uint64_t seeds = 20);
+std::vector<std::string> check_laws(const GlobalLawCase& law_case, std::uint64_t seeds = 20);
 
 }  // namespace skiff::control::testing
