@@ -19,6 +19,8 @@ namespace skiff::sim {
 // The world as it is on disk, with the garbage collected.
 struct View {
   Time now = {};
+  // No fault has struck since all was settled: what happens now is the work of controllers alone.
+  bool calm = false;
   std::uint64_t revision = 0;
   std::uint64_t promised = 0;  // no power cut may undo what was written up to this revision
   // By api::Resource::key(): the roots, everything that controllers own, pods and nodes.

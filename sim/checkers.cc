@@ -21,6 +21,9 @@ std::vector<std::unique_ptr<Checker>> all_checkers() {
   for (std::unique_ptr<Checker>& checker : checkers::make_training()) {
     out.push_back(std::move(checker));
   }
+  for (std::unique_ptr<Checker>& checker : checkers::make_apps()) {
+    out.push_back(std::move(checker));
+  }
   return out;
 }
 

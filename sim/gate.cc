@@ -102,6 +102,12 @@ void Gate::submit(std::vector<client::Write> writes, Done done) {
     return done({fail(Code::kConflict, "the object has been modified")});
   }
   if (random_.chance(lost_answer_percent)) {
+    // Whoever makes it once more has not been told that it is there.
+    for (const client::Write& write : writes) {
+      if (write.verb == client::Verb::kCreate) {
+        made_.erase(write.resource.path(write.ns, api::name(write.body)));
+      }
+    }
     server_->submit(std::move(writes), [](auto) {});
     return done({fail(Code::kTimeout, "no answer in time")});
   }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "api/core/claims.h"
 #include "api/meta.h"
 #include "sim/resources.h"
 
@@ -14,12 +15,36 @@ namespace {
 
 constexpr Duration kFar = std::chrono::hours(1000);
 constexpr Duration kRestartDelay = std::chrono::seconds(10);
+constexpr Duration kLease = std::chrono::seconds(10);
 constexpr int kKilled = 137;
+
+const api::Resource kLeases = {
+    .group = "coordination.k8s.io", .version = "v1", .plural = "leases", .kind = "Lease"};
+const api::Resource kVolumes = {.version = "v1",
+                                .plural = "persistentvolumes",
+                                .kind = "PersistentVolume",
+                                .namespaced = false};
 
 bool ended(std::string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
 
 json::array conditions(bool ready) {
   return {json::object{{"type", "Ready"}, {"status", ready ? "True" : "False"}}};
+}
+
+// The conditions of the pod, those of others as they are.
+json::array with_ready(const json::value& pod, bool ready, Time now) {
+  json::array out;
+  std::string since = rfc3339(now);
+  for (const json::value& known : json::get_array(pod, {"status", "conditions"})) {
+    if (json::get_string(known, {"type"}) != "Ready") {
+      out.push_back(known);
+    } else if (api::condition_true(pod, "Ready") == ready) {
+      since = json::get_string(known, {"lastTransitionTime"});
+    }
+  }
+  out.push_back(json::object{
+      {"type", "Ready"}, {"status", ready ? "True" : "False"}, {"lastTransitionTime", since}});
+  return out;
 }
 
 bool restarts(const json::value& pod, int exit_code) {
@@ -36,44 +61,95 @@ void Nodes::add(std::string name, unsigned cpus) { nodes_[std::move(name)].cpus 
 
 void Nodes::note(Duration at) { next_ = std::min(next_, std::max(at, clock_.elapsed())); }
 
-Duration Nodes::step(client::Client& client, bool calm) {
+Duration Nodes::step(client::Client& client, const View& view, bool calm) {
   calm_ = calm;
   next_ = clock_.elapsed() + kFar;
-  register_nodes(client);
-  const auto pods = client.list(kPods, {}, {});
-  if (!pods) return std::chrono::milliseconds(10);
+  std::map<std::string_view, const json::value*> registered;
+  for (const Object& node : view.of(kNodes.key())) registered[api::name(*node)] = node.get();
+  for (auto& [name, node] : nodes_) {
+    const auto known = registered.find(name);
+    register_node(client, name, node, known == registered.end() ? nullptr : known->second);
+    if (workload_.heartbeats()) renew_lease(client, name, node);
+  }
   std::set<std::string_view> present;
-  for (const Object& pod : pods->items) {
+  for (const Object& pod : view.of(kPods.key())) {
     present.insert(api::uid(*pod));
     serve(client, *pod);
   }
+  reclaim(client, view);
   std::erase_if(processes_, [&](const auto& entry) { return !present.contains(entry.first); });
   return next_ - clock_.elapsed();
 }
 
-void Nodes::register_nodes(client::Client& client) {
-  for (auto& [name, node] : nodes_) {
-    const bool lost = node.lost_until > clock_.elapsed();
-    if (lost) note(node.lost_until);
-    const auto known = client.get(kNodes, {}, name);
-    if (known && api::condition_true(*known, "Ready") != lost) continue;
-    client::Write write{.verb = client::Verb::kMergePatch, .resource = kNodes, .name = name};
-    if (!known) {
-      write.verb = client::Verb::kCreate;
-      write.name.clear();
-      write.body = json::object{{"apiVersion", "v1"},
-                                {"kind", "Node"},
-                                {"metadata", {{"name", name}}},
-                                {"spec", json::object{}}};
-      (void)client.write(write);
-      write.verb = client::Verb::kMergePatch;
-      write.name = name;
+void Nodes::register_node(client::Client& client, const std::string& name, const Node& node,
+                          const json::value* known) {
+  const bool lost = node.lost_until > clock_.elapsed();
+  if (lost) note(node.lost_until);
+  if (lost && workload_.heartbeats()) return;
+  if (known != nullptr && api::condition_true(*known, "Ready") != lost) return;
+  client::Write write{.verb = client::Verb::kMergePatch, .resource = kNodes, .name = name};
+  if (known == nullptr) {
+    write.verb = client::Verb::kCreate;
+    write.name.clear();
+    write.body = json::object{{"apiVersion", "v1"},
+                              {"kind", "Node"},
+                              {"metadata", {{"name", name}}},
+                              {"spec", json::object{}}};
+    (void)client.write(write);
+    write.verb = client::Verb::kMergePatch;
+    write.name = name;
+  }
+  const json::object capacity{{"cpu", std::to_string(node.cpus)}, {"pods", "110"}};
+  write.subresource = "status";
+  write.body = json::object{
+      {"status",
+       {{"capacity", capacity}, {"allocatable", capacity}, {"conditions", conditions(!lost)}}}};
+  (void)client.write(write);
+}
+
+void Nodes::renew_lease(client::Client& client, const std::string& name, Node& node) {
+  const Duration now = clock_.elapsed();
+  if (node.lost_until > now) return;
+  if (now < node.renews) return note(node.renews);
+  node.renews = now + kLease;
+  note(node.renews);
+  client::Write write{.verb = client::Verb::kMergePatch,
+                      .resource = kLeases,
+                      .ns = "kube-node-lease",
+                      .name = name,
+                      .synced = false};
+  const json::object spec{{"holderIdentity", name}, {"renewTime", rfc3339_micro(clock_.now())}};
+  write.body = json::object{{"spec", spec}};
+  if (client.write(write)) return;
+  write.verb = client::Verb::kCreate;
+  write.name.clear();
+  write.body = json::object{{"apiVersion", "coordination.k8s.io/v1"},
+                            {"kind", "Lease"},
+                            {"metadata", {{"name", name}}},
+                            {"spec", spec}};
+  (void)client.write(write);
+}
+
+// The folder of a volume that nobody wants any more goes, then the object may go.
+void Nodes::reclaim(client::Client& client, const View& view) {
+  for (const Object& volume : view.of(kVolumes.key())) {
+    const std::string_view phase = json::get_string(*volume, {"status", "phase"});
+    const bool leaves = api::deleting(*volume);
+    if (leaves ? phase == "Bound" : phase != "Released") continue;
+    json::array finalizers;
+    for (const json::value& each : json::get_array(*volume, {"metadata", "finalizers"})) {
+      if (each != json::value(json::string(api::kFolderFinalizer))) finalizers.push_back(each);
     }
-    const json::object capacity{{"cpu", std::to_string(node.cpus)}, {"pods", "110"}};
-    write.subresource = "status";
-    write.body = json::object{
-        {"status",
-         {{"capacity", capacity}, {"allocatable", capacity}, {"conditions", conditions(!lost)}}}};
+    if (finalizers.size() == json::get_array(*volume, {"metadata", "finalizers"}).size()) continue;
+    client::Write write{.verb = client::Verb::kDelete,
+                        .resource = kVolumes,
+                        .name = std::string(api::name(*volume)),
+                        .body = json::object{},
+                        .uid = std::string(api::uid(*volume))};
+    if (leaves) {
+      write.verb = client::Verb::kMergePatch;
+      write.body = json::object{{"metadata", {{"finalizers", std::move(finalizers)}}}};
+    }
     (void)client.write(write);
   }
 }
@@ -93,7 +169,7 @@ void Nodes::serve(client::Client& client, const json::value& pod) {
   auto it = processes_.find(uid);
   if (it == processes_.end()) {
     if (ended(phase) && !api::deleting(pod)) return;
-    it = processes_.emplace(uid, Process{.node = node->first}).first;
+    it = processes_.emplace(uid, Process{.node = node->first, .address = ++addresses_}).first;
     // The server says it runs and we know nothing of it: it died with the machine.
     it->second.killed = phase == "Running";
     if (!it->second.killed) begin(it->second, pod, {});
@@ -138,11 +214,12 @@ void Nodes::report(client::Client& client, const json::value& pod, const Process
   // Between restarts a pod stays Running, as Kubernetes has it.
   if (process.restarts > 0 || now >= process.begins) phase = "Running";
   if (over) phase = exit_code == 0 ? "Succeeded" : "Failed";
+  const bool ready = !over && now >= process.begins;
   const json::array& known = json::get_array(pod, {"status", "containerStatuses"});
   const auto restarts_known =
       known.empty() ? 0 : json::get_int(known[0], {"restartCount"}).value_or(0);
   if (json::get_string(pod, {"status", "phase"}) == phase && restarts_known == process.restarts &&
-      (phase == "Pending" || !known.empty())) {
+      (phase == "Pending" || !known.empty()) && api::condition_true(pod, "Ready") == ready) {
     return;
   }
   json::object state{{"running", json::object{}}};
@@ -158,7 +235,7 @@ void Nodes::report(client::Client& client, const json::value& pod, const Process
   json::array statuses;
   for (const json::value& container : containers) {
     statuses.push_back(json::object{{"name", json::string(json::get_string(container, {"name"}))},
-                                    {"ready", phase == "Running"},
+                                    {"ready", ready},
                                     {"restartCount", process.restarts},
                                     {"image", json::string(json::get_string(container, {"image"}))},
                                     {"imageID", ""},
@@ -171,8 +248,14 @@ void Nodes::report(client::Client& client, const json::value& pod, const Process
                       .subresource = "status",
                       .uid = std::string(api::uid(pod)),
                       .synced = over};
-  write.body = json::object{
-      {"status", {{"phase", json::string(phase)}, {"containerStatuses", std::move(statuses)}}}};
+  const std::string address = fmt::format("10.{}.{}.{}", 1 + process.address / 65'536,
+                                          process.address / 256 % 256, process.address % 256);
+  write.body = json::object{{"status",
+                             {{"phase", json::string(phase)},
+                              {"podIP", address},
+                              {"podIPs", {json::object{{"ip", address}}}},
+                              {"conditions", with_ready(pod, ready, clock_.now())},
+                              {"containerStatuses", std::move(statuses)}}}};
   (void)client.write(write);
 }
 

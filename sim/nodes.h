@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "client/client.h"
 #include "env/env.h"
+#include "sim/checker.h"
 #include "sim/workload.h"
 
 namespace skiff::sim {
@@ -20,8 +21,9 @@ class Nodes {
   Nodes(const env::Clock& clock, Random& random, Workload& workload);
 
   void add(std::string name, unsigned cpus);
-  // Looks at the pods and reports what has happened. Returns how long until more happens.
-  Duration step(client::Client& client, bool calm);
+  // Looks at the world as it is on disk and reports what has happened. Returns how long until more
+  // happens.
+  Duration step(client::Client& client, const View& view, bool calm);
 
   void slow(Random& random, unsigned factor);
   void lose(Random& random, Duration how_long);
@@ -33,7 +35,7 @@ class Nodes {
     unsigned cpus = 1;
     unsigned factor = 1;
     Duration lost_until = {};
-    bool reported_lost = false;
+    Duration renews = {};  // its lease
   };
   // The containers of one pod, by the pod's uid.
   struct Process {
@@ -44,8 +46,12 @@ class Nodes {
     unsigned restarts = 0;
     bool killed = false;  // by the loss of its node
     Duration stops = {};  // of a pod that is being deleted
+    unsigned address = 0;
   };
-  void register_nodes(client::Client& client);
+  void register_node(client::Client& client, const std::string& name, const Node& node,
+                     const json::value* known);
+  void renew_lease(client::Client& client, const std::string& name, Node& node);
+  void reclaim(client::Client& client, const View& view);
   void serve(client::Client& client, const json::value& pod);
   void begin(Process& process, const json::value& pod, Duration delay);
   void report(client::Client& client, const json::value& pod, const Process& process);
@@ -58,6 +64,7 @@ class Nodes {
   std::map<std::string, Node> nodes_ = {};
   std::map<std::string, Process> processes_ = {};
   bool calm_ = false;
+  unsigned addresses_ = 0;
   Duration next_ = {};
 };
 

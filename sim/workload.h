@@ -28,6 +28,8 @@ inline std::int64_t between(Random& random, std::int64_t least, std::int64_t mos
          static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
 }
 
+struct View;  // sim/checker.h
+
 // How one run of a pod's containers goes.
 struct PodScript {
   Duration start_after = std::chrono::seconds(1);
@@ -45,17 +47,34 @@ class Workload {
   // By the name that api::Kind::schema gives.
   virtual std::vector<std::pair<std::string, schema::Schema>> schemas() const { return {}; }
   virtual std::vector<control::Controller> controllers() const = 0;
+  // Those that look at whole collections, besides the scheduler.
+  virtual std::vector<control::GlobalController> global_controllers() const { return {}; }
+  // Nodes renew a lease and are silent while they are lost, for a controller that watches them.
+  // Otherwise a lost node says itself that it is not ready.
+  virtual bool heartbeats() const { return false; }
 
   // People act: they create, change and delete roots in namespace "default". Called now and then
-  // until `faults_end`, and once more after that to finish what they want. What they write is safe
-  // before anything else happens.
+  // while faults last. What they write is safe before anything else happens.
   virtual void people(client::Client& client, Time now, Random& random) = 0;
+  // The faults have stopped: people leave everything as they want to have it.
+  virtual void finish(client::Client& client, Time now, Random& random) {
+    people(client, now, random);
+  }
+  // All is settled: people may want something else, now without any fault. False: they do not.
+  virtual bool again(client::Client& client, Random& random) {
+    (void)client, (void)random;
+    return false;
+  }
   // `run` counts the restarts of this pod's containers. Every script must end: a hang is a very
   // long run. When `calm`, faults have stopped and jobs are expected to come to their end.
   virtual PodScript script(const json::value& pod, unsigned run, bool calm, Random& random) = 0;
 
   // Has this root reached its final state?
   virtual bool finished(const json::value& root) const = 0;
+  // What has not come to its end yet, as a sentence. Here: a root that is not finished.
+  virtual std::optional<std::string> unsettled(const View& view) const;
+  // For so long nothing may become unsettled again before all counts as settled.
+  virtual Duration rest() const { return {}; }
   // The place that this child fills, of which its root has only one: "worker-3". Empty: no such.
   virtual std::string slot(const json::value& child) const = 0;
 };

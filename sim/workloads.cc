@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/echo.h"
+#include "sim/workloads/apps.h"
 #include "sim/workloads/jobs.h"
 #include "sim/workloads/training.h"
 #include "sim/workloads/trainjobs.h"
@@ -14,11 +15,12 @@ namespace {
 using Make = std::unique_ptr<Workload> (*)();
 
 // One line for each.
-constexpr std::array<std::pair<std::string_view, Make>, 4> kWorkloads = {{
+constexpr std::array<std::pair<std::string_view, Make>, 5> kWorkloads = {{
     {"echo", [] { return make_echo(); }},
     {"training", [] { return make_training(); }},
     {"jobs", [] { return make_jobs(); }},
     {"trainjobs", [] { return make_trainjobs(); }},
+    {"apps", [] { return make_apps(); }},
 }};
 
 }  // namespace

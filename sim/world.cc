@@ -14,8 +14,6 @@
 namespace skiff::sim {
 namespace {
 
-// Long enough for every back-off, restart and hang of a script to pass several times.
-constexpr Duration kLiveness = std::chrono::hours(24);
 // A round that never lets time pass is a loop of its own making.
 constexpr unsigned kRoundsPerInstant = 2000;
 constexpr Duration kInstant = std::chrono::milliseconds(1);
@@ -69,6 +67,10 @@ World::World(Options options, Workload& workload, Log log, const MakeBackend& ma
     roots_.push_back(controller.root.key());
     seen.insert(controller.root);
     seen.insert(controller.owned.begin(), controller.owned.end());
+    for (const control::Related& related : controller.seen) seen.insert(related.resource);
+  }
+  for (const control::GlobalController& controller : workload.global_controllers()) {
+    seen.insert(controller.watched.begin(), controller.watched.end());
   }
   resources_.assign(seen.begin(), seen.end());
   for (unsigned i = 0; i < options_.nodes; ++i) nodes_.add(fmt::format("n{}", i), options_.cpus);
@@ -108,6 +110,9 @@ void World::start_controllers() {
   for (control::Controller& controller : workload_.controllers()) {
     runtime_->add(std::move(controller));
   }
+  for (control::GlobalController& controller : workload_.global_controllers()) {
+    runtime_->add(std::move(controller));
+  }
   runtime_->add(scheduler::make_scheduler(apart ? 1 : scheduler::kMany));
   woken_ = true;
 }
@@ -135,7 +140,8 @@ void World::restart(bool power_cut) {
   returning_.clear();
   for (const auto& checker : checkers_) checker->dies(power_cut);
   backend_->restart(power_cut);
-  const View reopened = view();
+  checked_.reset();
+  const View& reopened = view();
   for (const auto& checker : checkers_) {
     if (auto wrong = checker->check_reopened(reopened)) complain(*checker, *wrong);
   }
@@ -165,22 +171,42 @@ std::optional<std::string> World::run() {
   say("faults stop");
   gate_.calm();
   nodes_.calm();
-  people();
-  const Duration deadline = clock_.elapsed() + kLiveness;
-  while (!failure_ && !all_finished()) {
-    if (clock_.elapsed() >= deadline) {
-      failure_ = "liveness: not everything has finished a day after the last fault";
-      break;
-    }
-    round(true);
-    advance(deadline - clock_.elapsed());
-  }
+  workload_.finish(for_people_, clock_.now(), random_);
+  do {
+    settle();
+    calm_ = true;
+  } while (!failure_ && workload_.again(for_people_, random_));
   if (failure_ && log_) {
     for (const auto& [resource, objects] : view().objects) {
       for (const Object& object : objects) say(in_short(resource, *object));
     }
   }
   return failure_;
+}
+
+void World::settle() {
+  const Duration deadline = clock_.elapsed() + options_.patience;
+  std::optional<Duration> since;  // then everything was as it should be
+  while (!failure_) {
+    backend_->work();
+    backend_->flush();
+    check();
+    const auto wrong = workload_.unsettled(view());
+    if (wrong) {
+      since.reset();
+    } else if (!since) {
+      since = clock_.elapsed();
+    }
+    const Duration until = since ? *since + workload_.rest() : deadline;
+    if (since && clock_.elapsed() >= until) return;
+    if (clock_.elapsed() >= deadline) {
+      failure_ = fmt::format("liveness: long after the last fault {}",
+                             wrong.value_or("nothing stays as it is"));
+      return;
+    }
+    round(true);
+    advance(std::min(until, deadline) - clock_.elapsed());
+  }
 }
 
 void World::people() {
@@ -222,14 +248,15 @@ void World::round(bool calm) {
 // People and nodes see only what is on disk.
 void World::act(bool calm) {
   if (!backend_->safe()) return;
-  nodes_next_ = nodes_.step(for_nodes_, calm);
+  nodes_next_ = nodes_.step(for_nodes_, view(), calm);
   backend_->work();
   backend_->flush();
   check();
 }
 
-View World::view() {
+const View& World::view() {
   View out{.now = clock_.now(),
+           .calm = calm_,
            .promised = backend_->promised(),
            .roots = roots_,
            .workload = &workload_,
@@ -244,7 +271,8 @@ View World::view() {
     out.revision = std::max(out.revision, listed->revision);
     out.objects[resource.key()] = std::move(listed->items);
   }
-  return out;
+  view_ = std::move(out);
+  return view_;
 }
 
 void World::check() {
@@ -252,7 +280,11 @@ void World::check() {
     failure_ = fmt::format("own writes: {} was made twice by a controller that had not seen it",
                            *gate_.forgotten_write());
   }
-  const View now = view();
+  const View& now = view();
+  // Nothing is written without a new revision: who has looked at this one has seen it all.
+  const std::pair<std::uint64_t, std::uint64_t> at{now.revision, now.promised};
+  if (checked_ == at) return;
+  checked_ = at;
   for (const auto& checker : checkers_) {
     if (failure_) return;
     if (auto wrong = checker->check(now)) complain(*checker, *wrong);
@@ -263,16 +295,6 @@ void World::complain(const Checker& checker, std::string_view what) {
   if (failure_) return;
   failure_ = fmt::format("{}: {} (at {:.3f} s)", checker.name(), what,
                          std::chrono::duration<double>(clock_.elapsed()).count());
-}
-
-bool World::all_finished() {
-  for (const auto& [resource, objects] : view().objects) {
-    if (std::ranges::find(roots_, resource) == roots_.end()) continue;
-    for (const Object& root : objects) {
-      if (!workload_.finished(*root) || api::deleting(*root)) return false;
-    }
-  }
-  return true;
 }
 
 void World::advance(Duration at_most) {

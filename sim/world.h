@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -36,6 +37,9 @@ struct Options {
   Duration faults_last = std::chrono::minutes(5);
   Duration strike_every = std::chrono::seconds(20);
   unsigned flush_percent = 50;  // of the rounds end with a write to disk
+  // So long after the last fault everything must be settled: long enough for every back-off,
+  // restart and hang of a script to pass several times.
+  Duration patience = std::chrono::hours(24);
   // Every plan is made apart, of what is known when it begins, and comes back after up to this
   // long. Zero: none is.
   Duration apart = {};
@@ -75,9 +79,10 @@ class World {
   void act(bool calm);
   void check();
   void complain(const Checker& checker, std::string_view what);
-  bool all_finished();
+  // Runs until nothing is unsettled any more.
+  void settle();
   void advance(Duration at_most);
-  View view();
+  const View& view();
   void say(std::string_view line);
   Trace traced(std::string who);
   void people();
@@ -97,6 +102,11 @@ class World {
   Gate gate_;
   Nodes nodes_;
   std::vector<std::unique_ptr<Checker>> checkers_ = all_checkers();
+  // What was seen last. To hold it saves most of the parsing: an object that has not changed since
+  // is still there in memory.
+  View view_ = {};
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> checked_ = {};  // revision, promised
+  bool calm_ = false;
   std::unique_ptr<control::Runtime> runtime_ = {};
   std::multimap<Duration, control::RuntimeOptions::Fn> returning_ = {};  // plans, by when
   bool woken_ = false;

@@ -17,5 +17,6 @@ std::unique_ptr<Checker> make_finality();
 std::unique_ptr<Checker> make_stream();
 std::unique_ptr<Checker> make_durability();
 std::vector<std::unique_ptr<Checker>> make_training();  // several, each with its name
+std::vector<std::unique_ptr<Checker>> make_apps();      // so are these
 
 }  // namespace skiff::sim::checkers

@@ -6,7 +6,9 @@ namespace skiff::sim::faults {
 namespace {
 
 void strike_lost_node(World& world, Random& random) {
-  world.nodes().lose(random, std::chrono::seconds(5 + random.below(120)));
+  // A minute or two, or so long that its pods are given up.
+  const std::uint64_t most = random.chance(25) ? 900 : 120;
+  world.nodes().lose(random, std::chrono::seconds(5 + random.below(most)));
 }
 
 }  // namespace

@@ -40,8 +40,10 @@ a failure is all that is needed to see it again.
 
 A run goes through two times. While faults last, the checkers look at all that people could see
 after each change: no orphans, one pod for each place, gangs whole, nodes not overfull, revisions
-that grow, watches that tell what lists tell, nothing lost that was promised. Then the faults stop
-and everything must come to its end within a day; nothing may loop without time passing.
+that grow, watches that tell what lists tell, nothing lost that was promised, no more pods than were
+asked for. Then the faults stop, and within a day everything must come to its end or to what its
+spec asks for; nothing may loop without time passing. Apps are updated once more then, and while
+nothing but controllers takes pods away, as many must stay ready as the update promises.
 
 Where to look when a seed fails: run the replay line, read upwards from the end for the first write
 that should not have been made, and ask what its author could have seen at that time. A controller
