@@ -56,6 +56,79 @@ bool spec_changed(const ServedKind& kind, const json::value& a, const json::valu
   return strip(a.get_object()) != strip(b.get_object());
 }
 
+// A body that carries a resourceVersion or a uid means that very object and state.
+Result<void> check_same_object(const WriteRequest& request, const json::value& old,
+                               const json::value& next) {
+  const api::Resource& resource = request.kind->resource();
+  if (const std::string_view given = api::resource_version(next);
+      !given.empty() && given != "0" && given != api::resource_version(old)) {
+    return std::unexpected(modified(resource, request.name));
+  }
+  if (const std::string_view given = api::uid(next); !given.empty() && given != api::uid(old)) {
+    if (request.verb == Verb::kPatch) return std::unexpected(uid_changed(request, given));
+    return std::unexpected(
+        conflict(resource, request.name,
+                 fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                             given, api::uid(old))));
+  }
+  return {};
+}
+
+bool writes_status(const WriteRequest& request) {
+  return request.subresource == "status" || request.subresource == "approval";
+}
+
+// Takes from `next` only what this request may change; the rest stays as it was. `shown` is `old`
+// in the version of the request.
+void keep_the_rest(const WriteRequest& request, const json::value& old, const json::value& shown,
+                   json::value& next) {
+  const ServedKind& kind = *request.kind;
+  if (writes_status(request)) {
+    json::value whole = with_status(kind, shown, next);
+    take_managed(whole);
+    next = std::move(whole);
+  } else if (request.subresource == "ephemeralcontainers" || request.subresource == "resize") {
+    json::value whole = old;
+    take_pod_part(request.subresource, next, whole);
+    next = std::move(whole);
+  } else {
+    json::object& root = next.get_object();
+    json::object& metadata = json::make_object(root, {"metadata"});
+    const json::object& before = json::get_object(shown, {"metadata"});
+    for (std::string_view name : kServerMetadata) copy_server_member(metadata, before, name);
+    if (kind.kind.has_status) copy_server_member(root, shown.get_object(), "status");
+  }
+}
+
+// The kind's own preparation of the admitted object, then everything that is wrong with it at once.
+// `broken` is what its schema found.
+Result<void> check_update(const SchemaGate& gate, const AdmissionRequest& admission,
+                          std::vector<Cause> broken) {
+  const WriteRequest& request = admission.request;
+  const ServedKind& kind = *request.kind;
+  const json::value& old = *admission.old;
+  json::value& next = admission.object;
+  const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
+  const api::Admission context{.old = &old,
+                               .subresource = request.subresource,
+                               .now = admission.now,
+                               .user = &user,
+                               .sent = request.verb == Verb::kUpdate ? &request.body : nullptr};
+  if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
+  const std::vector<Cause> metadata = check_metadata(kind, next, false);
+  const std::vector<Cause> changes = check_added_finalizers(old, next);
+  std::vector<std::string> hints;
+  std::vector<Cause> own = std::move(broken);
+  for (Cause& cause : gate.validate(kind, next, context, hints)) own.push_back(std::move(cause));
+  if (!metadata.empty() || !changes.empty() || !own.empty()) {
+    return std::unexpected(invalid_update(request, metadata, changes, own));
+  }
+  Warnings& warnings = admission.txn.warnings;
+  warnings.insert(warnings.end(), hints.begin(), hints.end());
+  warn_of_metadata(kind, next, &old, warnings);
+  return {};
+}
+
 }  // namespace
 
 bool released(const ServedKind& kind, const json::value& object) {
@@ -115,41 +188,15 @@ Result<Outcome> Writes::patch(Transaction& txn, const WriteRequest& request) {
 Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                                 const json::value& old, json::value next) {
   const ServedKind& kind = *request.kind;
-  const api::Resource& resource = kind.resource();
-  if (const std::string_view given = api::resource_version(next);
-      !given.empty() && given != "0" && given != api::resource_version(old)) {
-    return std::unexpected(modified(resource, request.name));
-  }
-  if (const std::string_view given = api::uid(next); !given.empty() && given != api::uid(old)) {
-    if (request.verb == Verb::kPatch) return std::unexpected(uid_changed(request, given));
-    return std::unexpected(
-        conflict(resource, request.name,
-                 fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
-                             given, api::uid(old))));
-  }
+  SKIFF_TRY(check_same_object(request, old, next));
   Outcome outcome{.key = key_of(request)};
   json::value sent = take_managed(next);
   drop_doubled_owners(next, txn.warnings);
   SKIFF_TRY(check_unknown(request, next, txn.warnings));
-  json::object& root = next.get_object();
   json::value room;
   if (kind.converts()) kind.from_storage(room = old);
   const json::value& shown = kind.converts() ? room : old;
-  const bool status = request.subresource == "status" || request.subresource == "approval";
-  if (status) {
-    json::value whole = with_status(kind, shown, next);
-    take_managed(whole);
-    next = std::move(whole);
-  } else if (request.subresource == "ephemeralcontainers" || request.subresource == "resize") {
-    json::value whole = old;
-    take_pod_part(request.subresource, next, whole);
-    next = std::move(whole);
-  } else {
-    json::object& metadata = json::make_object(root, {"metadata"});
-    const json::object& before = json::get_object(shown, {"metadata"});
-    for (std::string_view name : kServerMetadata) copy_server_member(metadata, before, name);
-    if (kind.kind.has_status) copy_server_member(root, shown.get_object(), "status");
-  }
+  keep_the_rest(request, old, shown, next);
   gate_.set_defaults(kind, next);
   record_owners(request, &shown, std::move(sent), next);
   if (request.subresource.empty()) follow_spec(txn, kind, next, stamp());
@@ -167,27 +214,12 @@ Result<Outcome> Writes::replace(Transaction& txn, const WriteRequest& request,
                                    .uid = [this] { return new_uid(); }};
   SKIFF_TRY(admit(admission, txn.warnings));
   gate_.complete(kind, next);
-  const json::value user = kind.kind.prepare ? user_info(request.user) : json::value();
-  const api::Admission context{.old = &old,
-                               .subresource = request.subresource,
-                               .now = admission.now,
-                               .user = &user,
-                               .sent = request.verb == Verb::kUpdate ? &request.body : nullptr};
-  if (kind.kind.prepare != nullptr) kind.kind.prepare(next, context);
-  const std::vector<Cause> metadata = check_metadata(kind, next, false);
-  const std::vector<Cause> changes = check_added_finalizers(old, next);
-  std::vector<std::string> hints;
-  std::vector<Cause> own = std::move(broken);
-  for (Cause& cause : gate_.validate(kind, next, context, hints)) own.push_back(std::move(cause));
-  if (!metadata.empty() || !changes.empty() || !own.empty()) {
-    return std::unexpected(invalid_update(request, metadata, changes, own));
-  }
-  txn.warnings.insert(txn.warnings.end(), hints.begin(), hints.end());
-  warn_of_metadata(kind, next, &old, txn.warnings);
+  SKIFF_TRY(check_update(gate_, admission, std::move(broken)));
   SKIFF_TRY(approve(admission, txn.warnings));
   // An answer, but no write and no event.
   if ((next == old && !changed) || (request.applied && same_but_times(next, old))) return outcome;
-  if (!status && kind.kind.has_generation && (changed || spec_changed(kind, old, next))) {
+  if (!writes_status(request) && kind.kind.has_generation &&
+      (changed || spec_changed(kind, old, next))) {
     const std::int64_t generation = json::get_int(old, {"metadata", "generation"}).value_or(0);
     json::set(next, {"metadata", "generation"}, generation + 1);
   }

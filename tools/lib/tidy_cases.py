@@ -1,0 +1,56 @@
+"""Planted faults for tools/tidy --self-test: each must be found, and what is just right must pass."""
+
+def long(before, after, lines):
+    """A definition of that many lines: `before`, statements, `after`."""
+    return before + ["  g();"] * (lines - len(before) - len(after)) + after
+
+
+SHAPES = {
+    "a function": (["void f() {"], ["}"]),
+    "a wrapped signature": (["std::vector<int> f(int a,", "                   int b) {"], ["}"]),
+    "a trailing return type": (["auto f(int a)", "    -> std::map<int, int> {"], ["}"]),
+    "a constructor": (["A::A(int a)", "    : a_(a),", "      b_{a, {1}} {"], ["}"]),
+    "a template": (["template <typename T, int n = 3>", "T f(T a) {"], ["}"]),
+    "an operator": (["bool operator()(int a) const {"], ["}"]),
+    "an assignment": (["A& A::operator=(A&& other) noexcept {"], ["}"]),
+    "a lambda": (["const auto f = [](int a) {"], ["};"]),
+    "a lambda in a call": (["const bool done = add(1, [] {"], ["});"]),
+    "after traps": (['const char* a = R"x(} " { )" )x"; char b = \'{\'; int c = 1\'000;  // {', "#define A {",
+                     "void f() {"], ["}"]),
+}
+AROUND = {
+    "alone": ([], []),
+    "in a class": (["class A : public B {", " public:", "  A() = default;"], [" private:", "  int a_{0};", "};"]),
+    "in a nested namespace": (["namespace a::b {", "namespace {"], ["}", "}"]),
+    "in a class in a class": (["struct A {", "  int b = 1;", "  class B {"], ["  };", "};"]),
+}
+# Long, but none of them is a function that is too long.
+HARMLESS = {
+    "a table": ["const Row kRows[] = {"] + ["    {1, [] { return 2; }},"] * 90 + ["};"],
+    "a braced table": ["const std::vector<std::function<void(int)>> kRows{"] + ["    {},"] * 90 + ["};"],
+    "a class": ["class A {"] + ["  void f() { g(); }"] * 90 + ["};"],
+    "an enum": ["enum class A : int {"] + ["  kA,"] * 90 + ["};"],
+    "a test": ["TEST(A, b) {"] + ["  g();"] * 90 + ["}"],
+    "a text": ['const char* kText = R"(void f() {'] + ["x"] * 90 + [')";'],
+    "a comment": ["/* void f() {"] + ["x"] * 90 + ["} */"],
+}
+
+
+def function_cases(check):
+    """(number of cases, what went wrong) of check_budgets."""
+    bad, cases = [], 0
+    for where, (begin, end) in AROUND.items():
+        for shape, (before, after) in SHAPES.items():
+            cases += 2
+            name = f"{shape} {where}"
+            # The traps of "after traps" stand before the function.
+            extra = 2 if shape == "after traps" else 0
+            for lines in (70, 71):
+                found = list(check("src/base/a.cc", begin + long(before, after, lines + extra) + end))
+                if bool(found) != (lines == 71):
+                    bad.append(f"{check.__name__}: {name} of {lines} lines: {found}")
+    for name, lines in HARMLESS.items():
+        cases += 1
+        if found := list(check("src/base/a_test.cc", lines)):
+            bad.append(f"{check.__name__} wrongly rejects {name}: {found}")
+    return cases, bad
