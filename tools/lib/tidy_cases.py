@@ -1,4 +1,8 @@
 """Planted faults for tools/tidy --self-test: each must be found, and what is just right must pass."""
+import os
+
+import changed
+
 
 def long(before, after, lines):
     """A definition of that many lines: `before`, statements, `after`."""
@@ -54,3 +58,42 @@ def function_cases(check):
         if found := list(check("src/base/a_test.cc", lines)):
             bad.append(f"{check.__name__} wrongly rejects {name}: {found}")
     return cases, bad
+
+
+def folder_cases(check):
+    def folder(n):
+        tests = ["src/a/x_test.cc", "src/a/x_fuzz.cc", "src/a/x_bench.cc", "src/a/README.md"]
+        return [f"src/a/f{i}.{'h' if i % 2 else 'cc'}" for i in range(n)] + tests
+
+    cases = [(41, {}, "at most 40"), (40, {}, ""), (45, {"src/a": 45}, ""), (46, {"src/a": 45}, "at most 45"),
+             (44, {"src/a": 45}, "lower it to 44"), (40, {"src/a": 45}, "take it out"),
+             (0, {"src/b": 45}, "take it out")]
+    bad = []
+    for n, large, expected in cases:
+        said = " ".join(text for _, _, text in check(folder(n), large))
+        if (expected not in said) if expected else said:
+            bad.append(f"{check.__name__}: {n} files with {large}: {said}")
+    return len(cases), bad
+
+
+def subject_cases(check):
+    bad = []
+    for columns in (72, 73):
+        if bool(list(check([("abc1234", "x" * columns)]))) != (columns == 73):
+            bad.append(f"{check.__name__}: a subject of {columns} columns")
+    return 2, bad
+
+
+def base_cases():
+    """SKIFF_BASE is obeyed where HEAD descends from it; an unknown commit is no error."""
+    before, bad = os.environ.get("SKIFF_BASE"), []
+    head = changed.git("rev-parse", "HEAD")
+    for given, expected in (("HEAD", head), ("0123456789abcdef", None), ("no-such-name", None)):
+        os.environ["SKIFF_BASE"] = given
+        base = changed.base_commit("tidy")
+        if base != (expected or base) or changed.ancestor(base) is None:
+            bad.append(f"base_commit with SKIFF_BASE={given} is {base}")
+    os.environ.pop("SKIFF_BASE")
+    if before is not None:
+        os.environ["SKIFF_BASE"] = before
+    return 3, bad
