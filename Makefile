@@ -52,7 +52,7 @@ format: setup
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-19 -i
 
 tidy: setup
-	@tools/tidy
+	@tools/tidy && tools/tidy --compile
 
 release: build
 	@tools/release

@@ -1,7 +1,9 @@
 """Planted faults for tools/tidy --self-test: each must be found, and what is just right must pass."""
 import os
+import tempfile
 
 import changed
+import compiling
 
 
 def long(before, after, lines):
@@ -82,6 +84,47 @@ def subject_cases(check):
         if bool(list(check([("abc1234", "x" * columns)]))) != (columns == 73):
             bad.append(f"{check.__name__}: a subject of {columns} columns")
     return 2, bad
+
+
+# path, text, what is said by the compiler, what by clang-tidy
+COMPILED = [
+    ("src/lacks.cc", "std::string f();\n", "std", "clang-diagnostic-error"),
+    ("src/lacks.h", "#pragma once\nstd::string f();\n", "std", None),
+    ("src/has.h", "#pragma once\n#include <string>\nstd::string f();\n", "", None),
+    ("src/moved.cc", "#include <string>\n#include <utility>\nvoid g(std::string s);\nauto f(std::string s) {\n"
+                     "  g(std::move(s));\n  return s.size();\n}\n", "", "bugprone-use-after-move"),
+    ("src/good.cc", '#include "has.h"\nstd::string f() { return "good"; }\n', "", ""),
+]
+
+
+def compile_cases():
+    bad = []
+    with tempfile.TemporaryDirectory() as root:
+        os.mkdir(os.path.join(root, "src"))
+        for path, text, _, _ in COMPILED:
+            with open(os.path.join(root, path), "w") as file:
+                file.write(text)
+        tree = compiling.Tree(root)
+        alone = dict(compiling.check_standalone([c[0] for c in COMPILED], tree, cache=None))
+        linted = dict(compiling.check_clang_tidy([c[0] for c in COMPILED if c[3] is not None], tree, cache=None))
+    for path, _, compiler, linter in COMPILED:
+        for expected, said in ((compiler, alone.get(path, "")), (linter, linted.get(path, ""))):
+            if expected is not None and ((expected not in said) if expected else said):
+                bad.append(f"{path}: expected '{expected}', not '{said}'")
+    return len(COMPILED), bad + cache_cases()
+
+
+def cache_cases():
+    """A file is checked again when a header that it includes has changed, and only then."""
+    calls = []
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in (("a.cc", '#include "b.h"\n'), ("b.h", '#include "c.h"\n'), ("c.h", "int c;\n")):
+            open(os.path.join(root, name), "w").write(text)
+        for change in ("", "", "int d;\n"):
+            open(os.path.join(root, "c.h"), "a").write(change)
+            compiling.check_each(lambda _, path: calls.append(path), ["x"], compiling.Tree(root), ["a.cc"],
+                                 os.path.join(root, "cache"))
+    return [] if calls == ["a.cc"] * 2 else [f"the cache of compiling.py checked {calls}"]
 
 
 def base_cases():
