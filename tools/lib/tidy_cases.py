@@ -86,6 +86,44 @@ def subject_cases(check):
     return 2, bad
 
 
+def name_cases(check):
+    cmake = "skiff_library(a SUBFOLDERS sub LINK b ALONE alone.cc)\n"
+    clash = [  # Each with the same in a second file, or with what the second one says.
+        ("int f() { return 1; }",), ("struct S {\n  int x = 0;\n};",), ("constexpr int kA = 1;",),
+        ("using T = int;", "using T = long;"), ("int f(int x) { return x; }", "bool f();"),
+        ("using b::Field;", "struct Field {};"), ("template <class T>\nT f(T x) { return x; }",),
+        ("constexpr int kA = 1;", "void g() {\n  constexpr int kA = 2;\n}"),
+        ("TEST(Suite, Case) {}",), ("const std::map<int, long> kA = {{1, 2}};",),
+        ("using namespace b;", ""), ('constexpr auto kA = R"(")";', "constexpr int kA = 1;"),
+    ]
+    fine = [
+        ("int f() { return 1; }", "int g() { const int f = 2; return f; }"),
+        ("void g() {\n  constexpr int kA = 2;\n}", "void f() {\n  constexpr int kA = 1;\n}"),
+        ("using T = int;",), ("using b::Field;",), ("using namespace std::chrono_literals;",),
+        ("struct A { int f; };", "struct B { int f; };"), ("// int f();", '#define X int f() { return "}"; }'),
+        ("bool operator==(A, A) { return true; }", "bool operator==(B, B) { return true; }"),
+        ("struct Outer::Impl {};", "struct Other::Impl {};"),
+    ]
+
+    def anonymous(text):
+        return "namespace a {\nnamespace {\n" + text + "\n}  // namespace\n}  // namespace a\n"
+
+    def found(one, two, second="src/a/sub/two.cc"):
+        return list(check({"src/a/CMakeLists.txt": cmake, "src/a/one.cc": one, second: two}))
+
+    must_clash = [found(anonymous(c[0]), anonymous(c[-1])) for c in clash]
+    must_clash += [found("static int f() { return 1; }", "static int f() { return 2; }"),
+                   found(anonymous("int f() { return 1; }"), "namespace a {\nint f() { return 2; }\n}\n"),
+                   found(anonymous("int f() { return 1; }"), "namespace a {\nint f();\n}\n", "src/b/f.h")]
+    may_pass = [found(anonymous(c[0]), anonymous(c[-1])) for c in fine]
+    may_pass += [found(anonymous("int f() { return 1; }"), anonymous("int f() { return 2; }"), second)
+                 for second in ("src/a/alone.cc", "src/a/one_test.cc", "src/b/two.cc")]
+    may_pass += [found("namespace a {\nint f(int) { return 1; }\n}\n", "namespace a {\nint f() { return 2; }\n}\n")]
+    bad = [f"check_unique_names missed case {i}" for i, found in enumerate(must_clash) if not found]
+    bad += [f"check_unique_names wrongly rejects: {found}" for found in may_pass if found]
+    return len(must_clash) + len(may_pass), bad
+
+
 # path, text, what is said by the compiler, what by clang-tidy
 COMPILED = [
     ("src/lacks.cc", "std::string f();\n", "std", "clang-diagnostic-error"),
