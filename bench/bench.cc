@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/definitions.h"
 #include "bench/load.h"
 #include "bench/pods.h"
 #include "bench/report.h"
@@ -138,6 +139,7 @@ int run(const std::string& binary, const std::string& folder, std::string_view o
   const PodsBench pods{.binary = binary, .folder = folder, .sync_ms = sync};
   if (wanted("start")) start_and_idle(binary, data);
   if (wanted("api") || wanted("jobs")) api_and_jobs(binary, data, sync, wanted("api"));
+  if (wanted("definitions")) definitions(binary, data);
   if (wanted("floors")) process_floors(1000);
   if (wanted("rates")) pod_rates(pods, 1000, "");
   for (const char* one : {"plain", "host", "own"}) {
@@ -156,7 +158,7 @@ int main(int argc, char** argv) {
   if (argc != 3 && argc != 4) {
     fmt::print(stderr,
                "usage: skiff_bench SKIFF-BINARY WORK-FOLDER "
-               "[start|api|jobs|floors|rates|plain|host|own|latency|memory]\n");
+               "[start|api|jobs|definitions|floors|rates|plain|host|own|latency|memory]\n");
     return 2;
   }
   return skiff::bench::run(argv[1], argv[2], argc == 4 ? argv[3] : "");

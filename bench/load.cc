@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <string_view>
 #include <thread>
@@ -211,6 +212,13 @@ double cpu_seconds(int pid) {
   const double user = std::strtod(text.c_str() + at, &rest);
   const double system = std::strtod(rest, nullptr);
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double exact_cpu_seconds(int pid) {
+  clockid_t id = 0;
+  timespec now{};
+  if (clock_getcpuclockid(pid, &id) != 0 || clock_gettime(id, &now) != 0) return 0;
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
 }  // namespace skiff::bench

@@ -68,5 +68,7 @@ double calls_per_second(const Target& target, int threads, double seconds,
 double pss_mb(int pid);
 double rss_mb(int pid);
 double cpu_seconds(int pid);
+// By the scheduler's clock instead of ticks of ten milliseconds.
+double exact_cpu_seconds(int pid);
 
 }  // namespace skiff::bench

@@ -37,7 +37,7 @@ std::string storage_hash(const ServedKind& kind) {
 json::object resource_list(const KindTable& kinds, const std::string& group,
                            const std::string& version) {
   json::array resources;
-  for (const ServedKind* kind : kinds.in(group, version)) {
+  for (const ServedKindPtr& kind : kinds.in(group, version)) {
     const api::Resource& r = kind->resource();
     json::object entry{{"name", r.plural},
                        {"singularName", kind->kind.singular},
@@ -102,7 +102,7 @@ http::Response aggregated(const KindTable& kinds, const http::Request& request, 
     json::array versions;
     for (const std::string& v : group.versions) {
       json::array resources;
-      for (const ServedKind* kind : kinds.in(group.name, v)) {
+      for (const ServedKindPtr& kind : kinds.in(group.name, v)) {
         resources.emplace_back(aggregated_resource(*kind));
       }
       versions.emplace_back(json::object{

@@ -4,9 +4,7 @@
 #include <charconv>
 #include <tuple>
 
-#include "api/help.h"
-#include "api/meta.h"
-#include "schema/openapi.h"
+#include "apiserver/definitions/definitions.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -26,57 +24,6 @@ std::tuple<int, long, long> version_rank(std::string_view version) {
   if (stability == 0) return none;
   parsed = std::from_chars(parsed.ptr + (stability == 2 ? 4 : 5), end, minor);
   return {stability, major, minor};
-}
-
-std::string column_help(const json::value& column) {
-  const std::string_view text = json::get_string(column, {"description"});
-  if (!text.empty()) return std::string(text);
-  return "Custom resource definition column (in JSONPath format): " +
-         std::string(json::get_string(column, {"jsonPath"}));
-}
-
-std::vector<api::Column> columns_of(const json::value& version) {
-  std::vector<api::Column> columns;
-  for (const json::value& c : json::get_array(version, {"additionalPrinterColumns"})) {
-    columns.push_back({.name = std::string(json::get_string(c, {"name"})),
-                       .type = std::string(json::get_string(c, {"type"})),
-                       .json_path = std::string(json::get_string(c, {"jsonPath"})),
-                       .priority = static_cast<int>(json::get_int(c, {"priority"}).value_or(0)),
-                       .description = column_help(c),
-                       .format = std::string(json::get_string(c, {"format"}))});
-  }
-  if (columns.empty()) {
-    columns.push_back({.name = "Age",
-                       .type = "date",
-                       .json_path = ".metadata.creationTimestamp",
-                       .description = std::string(api::kAgeHelp)});
-  }
-  return columns;
-}
-
-std::optional<api::ScalePaths> scale_paths_of(const json::value& version) {
-  const json::value* scale = json::find(version, {"subresources", "scale"});
-  if (scale == nullptr || !scale->is_object()) return std::nullopt;
-  return api::ScalePaths{.spec = std::string(json::get_string(*scale, {"specReplicasPath"})),
-                         .status = std::string(json::get_string(*scale, {"statusReplicasPath"})),
-                         .selector = std::string(json::get_string(*scale, {"labelSelectorPath"}))};
-}
-
-std::vector<std::string> selectable_of(const json::value& version) {
-  std::vector<std::string> paths;
-  for (const json::value& field : json::get_array(version, {"selectableFields"})) {
-    std::string_view path = json::get_string(field, {"jsonPath"});
-    if (path.starts_with('.')) path.remove_prefix(1);
-    paths.emplace_back(path);
-  }
-  return paths;
-}
-
-schema::SchemaPtr schema_of(const json::value& version) {
-  const json::value* text = json::find(version, {"schema", "openAPIV3Schema"});
-  if (text == nullptr) return nullptr;
-  auto read = schema::from_openapi(*text);
-  return read ? std::make_shared<const schema::Schema>(std::move(*read)) : nullptr;
 }
 
 }  // namespace
@@ -145,77 +92,55 @@ bool allows(const ServedKind& kind, std::string_view subresource, Verb verb) {
   return false;
 }
 
-KindTable::KindTable(const std::vector<api::Kind>& built_in,
-                     const std::vector<Object>& definitions) {
+KindTable::KindTable(const std::vector<api::Kind>& built_in) {
   for (const api::Kind& kind : built_in) {
     api::Resource kept = kind.resource;
     kept.group = kind.kept_in_group.value_or(kept.group);
     const ServedKind* first = by_key(kept.key());
-    add({.kind = kind,
-         .storage_group = kept.group,
-         .storage_version = first == nullptr ? kept.version : first->resource().version,
-         .storage_schema = first == nullptr ? kind.schema : first->kind.schema});
+    add(std::make_shared<const ServedKind>(
+        ServedKind{.kind = kind,
+                   .storage_group = kept.group,
+                   .storage_version = first == nullptr ? kept.version : first->resource().version,
+                   .storage_schema = first == nullptr ? kind.schema : first->kind.schema}));
   }
-  for (const Object& definition : definitions) add_definition(*definition);
+  sort_versions();
+}
+
+KindTable KindTable::with(const std::vector<DefinitionPtr>& definitions) const {
+  KindTable out = *this;
+  for (const DefinitionPtr& definition : definitions) {
+    if (out.by_key(definition->name) != nullptr) continue;
+    for (const ServedKindPtr& kind : definition->served) out.add(kind);
+  }
+  out.sort_versions();
+  return out;
+}
+
+void KindTable::add(ServedKindPtr kind) {
+  const api::Resource& r = kind->resource();
+  if (!kind->converts()) by_key_.emplace(r.key(), kind.get());
+  const auto [at, first] = group_at_.try_emplace(r.group, groups_.size());
+  if (first) groups_.push_back({.name = r.group});
+  auto& [_, kinds] = *by_version_.try_emplace({r.group, r.version}).first;
+  if (kinds.empty()) groups_[at->second].versions.push_back(r.version);
+  const auto plural = [](const ServedKindPtr& k) -> const std::string& {
+    return k->resource().plural;
+  };
+  kinds.insert(std::ranges::upper_bound(kinds, r.plural, {}, plural), kind);
+  kinds_.push_back(std::move(kind));
+}
+
+void KindTable::sort_versions() {
   for (Group& group : groups_) std::ranges::sort(group.versions, version_before);
-}
-
-void KindTable::add(ServedKind kind) {
-  kinds_.push_back(std::make_unique<ServedKind>(std::move(kind)));
-  const ServedKind* added = kinds_.back().get();
-  if (!added->converts()) by_key_.emplace(added->resource().key(), added);
-  const std::string& name = added->resource().group;
-  auto group = std::ranges::find(groups_, name, &Group::name);
-  if (group == groups_.end()) group = groups_.insert(groups_.end(), Group{.name = name});
-  if (std::ranges::count(group->versions, added->resource().version) == 0) {
-    group->versions.push_back(added->resource().version);
-  }
-}
-
-void KindTable::add_definition(const json::value& definition) {
-  const json::value* spec = json::find(definition, {"spec"});
-  if (spec == nullptr || by_key(api::name(definition)) != nullptr) return;
-  // One whose names are another's is kept but not served.
-  const json::object* established = api::condition(definition, "Established");
-  if (established != nullptr && !api::condition_true(definition, "Established")) return;
-  std::string storage;
-  schema::SchemaPtr kept;
-  for (const json::value& version : json::get_array(*spec, {"versions"})) {
-    if (!json::get_bool(version, {"storage"}).value_or(false)) continue;
-    storage = json::get_string(version, {"name"});
-    kept = schema_of(version);
-  }
-  for (const json::value& version : json::get_array(*spec, {"versions"})) {
-    if (!json::get_bool(version, {"served"}).value_or(false)) continue;
-    const std::string group(json::get_string(*spec, {"group"}));
-    ServedKind kind{.custom = true, .storage_group = group, .storage_version = storage};
-    kind.kind.resource = {.group = group,
-                          .version = std::string(json::get_string(version, {"name"})),
-                          .plural = std::string(json::get_string(*spec, {"names", "plural"})),
-                          .kind = std::string(json::get_string(*spec, {"names", "kind"})),
-                          .namespaced = json::get_string(*spec, {"scope"}) != "Cluster"};
-    kind.kind.singular = json::get_string(*spec, {"names", "singular"});
-    kind.kind.short_names = json::strings(json::get_array(*spec, {"names", "shortNames"}));
-    kind.kind.categories = json::strings(json::get_array(*spec, {"names", "categories"}));
-    kind.kind.has_status = json::find(version, {"subresources", "status"}) != nullptr;
-    kind.kind.scale = scale_paths_of(version);
-    kind.kind.columns = columns_of(version);
-    kind.kind.selectable = selectable_of(version);
-    kind.kind.unconditional_update = false;
-    kind.schema = schema_of(version);
-    kind.kept_schema = kept;
-    kind.defined_at = api::revision(definition);
-    add(std::move(kind));
-  }
 }
 
 const ServedKind* KindTable::find(std::string_view group, std::string_view version,
                                   std::string_view plural) const {
-  for (const auto& kind : kinds_) {
-    const api::Resource& r = kind->resource();
-    if (r.plural == plural && r.group == group && r.version == version) return kind.get();
-  }
-  return nullptr;
+  const std::vector<ServedKindPtr>& kinds = in(group, version);
+  const auto found = std::ranges::find(
+      kinds, plural,
+      [](const ServedKindPtr& k) -> std::string_view { return k->resource().plural; });
+  return found == kinds.end() ? nullptr : found->get();
 }
 
 const ServedKind* KindTable::by_key(std::string_view key) const {
@@ -228,16 +153,11 @@ bool KindTable::built_in(std::string_view key) const {
   return kind != nullptr && !kind->custom;
 }
 
-std::vector<const ServedKind*> KindTable::in(std::string_view group,
-                                             std::string_view version) const {
-  std::vector<const ServedKind*> out;
-  for (const auto& kind : kinds_) {
-    if (kind->resource().group == group && kind->resource().version == version) {
-      out.push_back(kind.get());
-    }
-  }
-  std::ranges::sort(out, {}, [](const ServedKind* k) { return k->resource().plural; });
-  return out;
+const std::vector<ServedKindPtr>& KindTable::in(std::string_view group,
+                                                std::string_view version) const {
+  static const std::vector<ServedKindPtr> kNone;
+  const auto found = by_version_.find({group, version});
+  return found == by_version_.end() ? kNone : found->second;
 }
 
 }  // namespace skiff::apiserver

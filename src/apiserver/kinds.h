@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/kind.h"
@@ -51,6 +52,9 @@ struct ServedKind {
   api::Resource kept() const;
 };
 
+struct Definition;
+using DefinitionPtr = std::shared_ptr<const Definition>;
+
 // With status and scale, where the kind has them.
 std::vector<api::Subresource> subresources(const ServedKind& kind);
 std::vector<std::string> verbs(const ServedKind& kind);
@@ -58,11 +62,14 @@ bool allows(const ServedKind& kind, std::string_view subresource, Verb verb);
 // Only asked, as reviews are; nothing of it is kept.
 bool is_question(const ServedKind& kind);
 
+using ServedKindPtr = std::shared_ptr<const ServedKind>;
+
 class KindTable {
  public:
-  // `definitions` are the CustomResourceDefinition objects. A definition of a built-in kind changes
-  // nothing: the built-in one is served.
-  KindTable(const std::vector<api::Kind>& built_in, const std::vector<Object>& definitions);
+  explicit KindTable(const std::vector<api::Kind>& built_in);
+  // The kinds of this table and those of the definitions. The kinds themselves are shared, not
+  // copied. A definition of a built-in kind changes nothing: the built-in one is served.
+  KindTable with(const std::vector<DefinitionPtr>& definitions) const;
 
   const ServedKind* find(std::string_view group, std::string_view version,
                          std::string_view plural) const;
@@ -75,16 +82,20 @@ class KindTable {
     std::vector<std::string> versions = {};  // preferred first
   };
   const std::vector<Group>& groups() const { return groups_; }
-  std::vector<const ServedKind*> in(std::string_view group, std::string_view version) const;
-  const std::vector<std::unique_ptr<ServedKind>>& all() const { return kinds_; }
+  // By their plurals.
+  const std::vector<ServedKindPtr>& in(std::string_view group, std::string_view version) const;
+  const std::vector<ServedKindPtr>& all() const { return kinds_; }
 
  private:
-  void add(ServedKind kind);
-  void add_definition(const json::value& definition);
+  using GroupVersion = std::pair<std::string_view, std::string_view>;  // texts of a kind in kinds_
+  void add(ServedKindPtr kind);
+  void sort_versions();
 
-  std::vector<std::unique_ptr<ServedKind>> kinds_;
+  std::vector<ServedKindPtr> kinds_;
   std::map<std::string, const ServedKind*, std::less<>> by_key_;
+  std::map<GroupVersion, std::vector<ServedKindPtr>> by_version_;
   std::vector<Group> groups_;
+  std::map<std::string_view, std::size_t> group_at_;  // in groups_; texts of a kind in kinds_
 };
 
 // v2 before v1 before v1beta2 before v1alpha1 before anything else, as discovery orders versions.

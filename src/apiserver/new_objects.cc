@@ -39,30 +39,6 @@ void set_crd_condition(json::value& object, std::string_view type, const Conditi
   list.get_array().emplace_back(std::move(next));
 }
 
-// The names that are taken in a group: of resources, and of kinds.
-struct Taken {
-  std::set<std::string> resources, kinds;
-
-  Taken(const std::vector<Object>& all, std::string_view group) {
-    for (const Object& other : all) {
-      if (json::get_string(*other, {"spec", "group"}) != group) continue;
-      const auto add = [&](std::set<std::string>& to, std::string_view field) {
-        to.emplace(json::get_string(*other, {"status", "acceptedNames", field}));
-      };
-      add(resources, "plural");
-      add(resources, "singular");
-      add(kinds, "kind");
-      add(kinds, "listKind");
-      for (const std::string& name :
-           json::strings(json::get_array(*other, {"status", "acceptedNames", "shortNames"}))) {
-        resources.insert(name);
-      }
-    }
-    resources.erase("");
-    kinds.erase("");
-  }
-};
-
 std::string in_use(std::string_view name) { return fmt::format("\"{}\" is already in use", name); }
 
 // Takes over one name; the condition says why not.
@@ -125,8 +101,7 @@ void add_crd_finalizer(json::value& definition) {
 
 }  // namespace
 
-void accept_names(json::value& definition, const std::vector<Object>& all, const std::string& now) {
-  const Taken taken(all, json::get_string(definition, {"spec", "group"}));
+void accept_names(json::value& definition, const HeldNames& taken, const std::string& now) {
   const json::value wanted = json::get_object(definition, {"spec", "names"});
   json::object& accepted = json::make_object(definition, {"status", "acceptedNames"});
   Condition names{.reason = "NoConflicts", .message = "no conflicts found"};
@@ -151,19 +126,18 @@ void accept_names(json::value& definition, const std::vector<Object>& all, const
   set_crd_condition(definition, "Established", established, now);
 }
 
-void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
-                 const std::string& now) {
+void Writes::follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
+                         const std::string& now) {
   if (kind.resource().key() != kCrdKey) return;
   follow_versions(object);
-  accept_names(object, txn.list(kCrdKey, ""), now);
+  accept_names(object, definitions_.taken(txn, json::get_string(object, {"spec", "group"})), now);
 }
 
-void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
-                 const std::string& now) {
+void Writes::prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
+                         const std::string& now) {
   if (kind.resource().key() != kCrdKey) return;
   object.get_object().erase("status");
-  follow_versions(object);
-  accept_names(object, txn.list(kCrdKey, ""), now);
+  follow_spec(txn, kind, object, now);
 }
 
 bool begin_removal(const ServedKind& kind, json::value& object, const std::string& now) {

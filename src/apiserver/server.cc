@@ -40,10 +40,11 @@ http::Response refuse_identity(const http::Request& request, const Error& error)
 
 }  // namespace
 
-Server::Server(store::Store& store, std::vector<api::Kind> kinds, const schema::Registry& registry,
-               const env::Clock& clock, std::uint64_t seed, ServerOptions options)
+Server::Server(store::Store& store, const std::vector<api::Kind>& kinds,
+               const schema::Registry& registry, const env::Clock& clock, std::uint64_t seed,
+               ServerOptions options)
     : store_(store),
-      built_in_(std::move(kinds)),
+      built_in_(kinds),
       clock_(clock),
       options_(std::move(options)),
       writes_(registry, clock, seed),
@@ -90,13 +91,12 @@ std::shared_ptr<const KindTable> Server::kinds() const {
 }
 
 void Server::load_kinds() {
-  // Under the lock, so that of two changes the later state is the one that stays.
+  // One load after another, so that of two changes the later state is the one that stays. Requests
+  // do not wait for it: they go on with the table before.
+  const std::lock_guard loading(load_lock_);
+  auto table = std::make_shared<const KindTable>(built_in_.with(writes_.definitions().all(store_)));
   const std::lock_guard guard(kinds_lock_);
-  std::vector<Object> definitions;
-  for (const store::EntryPtr& entry : store_.list(kCrdKey).entries) {
-    definitions.push_back(entry->value());
-  }
-  kinds_ = std::make_shared<const KindTable>(built_in_, definitions);
+  kinds_.swap(table);
 }
 
 Result<store::Revision> Server::commit(Transaction& txn, store::Sync sync) {

@@ -59,7 +59,7 @@ struct ServerOptions {
 
 class Server {
  public:
-  Server(store::Store& store, std::vector<api::Kind> kinds, const schema::Registry& registry,
+  Server(store::Store& store, const std::vector<api::Kind>& kinds, const schema::Registry& registry,
          const env::Clock& clock, std::uint64_t seed, ServerOptions options);
 
   // Namespaces and services that must always exist. Does nothing where they do, but for the port
@@ -88,6 +88,9 @@ class Server {
 
   std::shared_ptr<const KindTable> kinds() const;
   store::Store& objects() { return store_; }
+  // Work that was done since the start. Tests count it: a change costs its own size.
+  std::uint64_t definitions_read() const { return writes_.definitions().reads(); }
+  std::uint64_t documents_written() const { return open_api_.written(); }
   Access& access() { return access_; }
 
  private:
@@ -124,7 +127,7 @@ class Server {
   void load_kinds();
 
   store::Store& store_;
-  const std::vector<api::Kind> built_in_;
+  const KindTable built_in_;
   const env::Clock& clock_;
   ServerOptions options_;
   Writes writes_;
@@ -138,7 +141,8 @@ class Server {
   Compaction compaction_;
   ColdStorage cold_storage_;
 
-  mutable std::mutex kinds_lock_;
+  std::mutex load_lock_;
+  mutable std::mutex kinds_lock_;  // never held for longer than a pointer takes
   std::shared_ptr<const KindTable> kinds_;
   mutable std::mutex counts_lock_;
   std::map<std::pair<std::string, int>, std::uint64_t> counts_;  // (verb, code)

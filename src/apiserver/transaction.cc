@@ -17,21 +17,30 @@ Transaction::Slot& Transaction::slot(const store::Key& key) {
 
 Object Transaction::get(const store::Key& key) { return slot(key).current; }
 
-std::vector<Object> Transaction::list(std::string_view resource, std::string_view ns) const {
-  std::map<store::Key, Object> found;
+std::vector<Transaction::Listed> Transaction::entries(std::string_view resource,
+                                                      std::string_view ns) const {
+  std::map<store::Key, Listed> found;
   for (const store::EntryPtr& entry : store_.list(resource, ns).entries) {
-    found[entry->key()] = entry->value();
+    found[entry->key()] = {.entry = entry};
   }
   // Each object of a large transaction asks for limits and quotas: only their part is walked.
   const store::Key first{.resource = std::string(resource), .ns = std::string(ns)};
   for (auto at = slots_.lower_bound(first); at != slots_.end(); ++at) {
     const auto& [key, slot] = *at;
     if (key.resource != resource || (!ns.empty() && key.ns != ns)) break;
-    if (slot.order > 0) found[key] = slot.current;
+    if (slot.order > 0) found[key] = {.staged = slot.current};
   }
+  std::vector<Listed> out;
+  for (auto& [key, one] : found) {
+    if (one.entry != nullptr || one.staged != nullptr) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::vector<Object> Transaction::list(std::string_view resource, std::string_view ns) const {
   std::vector<Object> out;
-  for (auto& [key, object] : found) {
-    if (object != nullptr) out.push_back(std::move(object));
+  for (Listed& one : entries(resource, ns)) {
+    out.push_back(one.entry != nullptr ? one.entry->value() : std::move(one.staged));
   }
   return out;
 }

@@ -23,6 +23,12 @@ class Transaction {
   // The objects of one namespace (empty: all of them, or a cluster-scoped resource), by their
   // names, with what is staged. A commit does not notice what others add to them meanwhile.
   std::vector<Object> list(std::string_view resource, std::string_view ns) const;
+  // The same without reading the objects: an entry of the store, or what is staged over it.
+  struct Listed {
+    store::EntryPtr entry = {};  // null where the object is staged
+    Object staged = {};
+  };
+  std::vector<Listed> entries(std::string_view resource, std::string_view ns) const;
   // The object, or its absence, must be at commit as it was read.
   void require(const store::Key& key);
   void put(const store::Key& key, json::value object);

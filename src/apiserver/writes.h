@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apiserver/authn.h"
+#include "apiserver/definitions/definitions.h"
 #include "apiserver/kinds.h"
 #include "apiserver/schema_gate.h"
 #include "apiserver/transaction.h"
@@ -81,6 +82,8 @@ class Writes {
   Result<Outcome> run(Transaction& txn, const WriteRequest& request);
   void set_hooks(WriteHooks hooks) { hooks_ = std::move(hooks); }
   const SchemaGate& gate() const { return gate_; }
+  Definitions& definitions() { return definitions_; }
+  const Definitions& definitions() const { return definitions_; }
 
  private:
   Result<Outcome> create(Transaction& txn, const WriteRequest& request);
@@ -103,12 +106,19 @@ class Writes {
   Result<void> choose_name(Transaction& txn, const WriteRequest& request, json::value& object);
   Result<void> check_unknown(const WriteRequest& request, json::value& object,
                              std::vector<std::string>& warnings) const;
+  // What a kind that the server has duties for gets when it is made: finalizers, conditions.
+  void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
+                   const std::string& now);
+  // What the server's part of the status follows from the spec on each update.
+  void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
+                   const std::string& now);
   std::string stamp() const;  // now, as metav1.Time
   std::string new_uid();
   std::string new_suffix();
 
   WriteHooks hooks_;
   SchemaGate gate_;
+  Definitions definitions_;
   const env::Clock& clock_;
   std::mutex random_lock_;
   Random random_;
@@ -131,18 +141,12 @@ void drop_doubled_owners(json::value& object, std::vector<std::string>& warnings
 void warn_of_metadata(const ServedKind& kind, const json::value& object, const json::value* old,
                       std::vector<std::string>& warnings);
 Result<void> check_preconditions(const WriteRequest& request, const json::value& old);
-// What a kind that the server has duties for gets when it is made: finalizers, conditions.
-void prepare_new(Transaction& txn, const ServedKind& kind, json::value& object,
-                 const std::string& now);
 // A definition that is to go is marked and held until its objects have gone. False: it is no
 // definition, or marked already.
 bool begin_removal(const ServedKind& kind, json::value& object, const std::string& now);
-// What the server's part of the status follows from the spec on each update.
-void follow_spec(Transaction& txn, const ServedKind& kind, json::value& object,
-                 const std::string& now);
-// Which names of a definition are its own, by the definitions of its group (with itself, where it
-// is stored), and whether it is served.
-void accept_names(json::value& definition, const std::vector<Object>& all, const std::string& now);
+// Which names of a definition are its own, by those that are taken in its group (with its own,
+// where it is stored), and whether it is served.
+void accept_names(json::value& definition, const HeldNames& taken, const std::string& now);
 // username and groups, as authentication.k8s.io tells them.
 json::value user_info(const Identity& user);
 // Copies what a pod's sub-resource is about from what the client sent: the list of ephemeral

@@ -13,7 +13,7 @@ const char* const kSent = R"({"metadata":{"name":"x","uid":"v","labels":{"a":"c"
     "annotations":{"n":"t"}},"spec":{"n":2},"status":{"s":2}})";
 
 std::string written(std::string_view key) {
-  const KindTable kinds(api::builtin_kinds(), {});
+  const KindTable kinds(api::builtin_kinds());
   const ServedKind* kind = kinds.by_key(key);
   EXPECT_NE(kind, nullptr) << key;
   return json::serialize(with_status(*kind, *json::parse(kOldObject), *json::parse(kSent)));

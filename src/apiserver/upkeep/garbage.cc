@@ -198,13 +198,14 @@ bool Collector::finish_orphan(const store::Key& key, const Node& node) {
 }
 
 void Collector::retry_names() {
-  std::vector<Object> all;
-  for (const store::EntryPtr& entry : store_.list(kCrdKey).entries) all.push_back(entry->value());
-  for (const Object& definition : all) {
-    if (api::condition_true(*definition, "NamesAccepted")) continue;
+  Definitions& definitions = writes_.definitions();
+  for (const DefinitionPtr& waiting : definitions.all(store_)) {
+    if (waiting->names_accepted) continue;
+    // Asked for each of them: the one before may have taken the name that both wait for.
+    const HeldNames taken = definitions.taken(store_, waiting->group);
     write(
-        {.resource = std::string(kCrdKey), .name = std::string(api::name(*definition))},
-        [&](json::value& object) { accept_names(object, all, rfc3339(clock_.now())); }, "status");
+        {.resource = std::string(kCrdKey), .name = waiting->name},
+        [&](json::value& object) { accept_names(object, taken, rfc3339(clock_.now())); }, "status");
   }
 }
 

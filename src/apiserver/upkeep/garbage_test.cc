@@ -197,8 +197,7 @@ TEST(Garbage, CanBeOrphanedInstead) {
 struct Race {
   World world;
   Writes writes{world.registry, world.clock, 9};
-  std::shared_ptr<const KindTable> kinds =
-      std::make_shared<const KindTable>(api::builtin_kinds(), std::vector<Object>());
+  std::shared_ptr<const KindTable> kinds = std::make_shared<const KindTable>(api::builtin_kinds());
   std::function<void()> before_commit;  // once
   Collector collector{*world.store, world.clock, writes, [this] { return kinds; },
                       [this](Transaction& txn, store::Sync sync) -> Result<void> {

@@ -63,22 +63,27 @@ json::value service_of(const std::string& group, const std::string& version) {
 
 }  // namespace
 
-LocalServicesPlan plan_local_services(const KindTable& kinds, const std::vector<Object>& existing) {
-  std::map<std::string, json::value> wanted;
+LocalServicesPlan plan_local_services(const KindTable& kinds,
+                                      const std::vector<store::EntryPtr>& existing) {
+  std::map<std::string, std::pair<std::string, std::string>> wanted;  // group and version by name
   for (const KindTable::Group& group : kinds.groups()) {
     // This group is what the others are told in; the real server has no APIService of it either.
     if (group.name == "apiregistration.k8s.io") continue;
     for (const std::string& version : group.versions) {
-      wanted[fmt::format("{}.{}", version, group.name)] = service_of(group.name, version);
+      wanted[fmt::format("{}.{}", version, group.name)] = {group.name, version};
     }
   }
   LocalServicesPlan plan;
-  for (const Object& service : existing) {
-    const std::string name(api::name(*service));
-    if (wanted.erase(name) > 0 || api::deleting(*service)) continue;
+  for (const store::EntryPtr& entry : existing) {
+    const std::string& name = entry->key().name;
+    if (wanted.erase(name) > 0) continue;
+    const Object service = entry->value();
+    if (api::deleting(*service)) continue;
     if (!api::label(*service, kManaged).empty()) plan.remove.push_back(name);
   }
-  for (auto& [name, service] : wanted) plan.create.push_back(std::move(service));
+  for (const auto& [name, place] : wanted) {
+    plan.create.push_back(service_of(place.first, place.second));
+  }
   return plan;
 }
 
@@ -97,7 +102,7 @@ bool LocalServices::pass() {
   if (changes_.take().keys.empty() && seen_ == kinds) return false;
   seen_ = nullptr;  // until all is as it should be
   Transaction txn(store_);
-  const LocalServicesPlan plan = plan_local_services(*kinds, txn.list(kApiServicesKey, ""));
+  const LocalServicesPlan plan = plan_local_services(*kinds, store_.list(kApiServicesKey).entries);
   WriteRequest request{.kind = kind,
                        .validation = FieldValidation::kIgnore,
                        .user = {.user = "system:skiff", .groups = {std::string(kMasters)}},

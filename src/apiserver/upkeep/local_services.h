@@ -20,7 +20,9 @@ struct LocalServicesPlan {
   std::vector<json::value> create = {};
   std::vector<std::string> remove = {};  // names
 };
-LocalServicesPlan plan_local_services(const KindTable& kinds, const std::vector<Object>& existing);
+// Reads only those of the existing services that no kind asks for.
+LocalServicesPlan plan_local_services(const KindTable& kinds,
+                                      const std::vector<store::EntryPtr>& existing);
 
 class LocalServices {
  public:

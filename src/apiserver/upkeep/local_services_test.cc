@@ -81,20 +81,20 @@ TEST(LocalServices, ComeBackAndLeaveOthersAlone) {
 }
 
 TEST(LocalServices, ArePlannedFromTheKindsAndWhatThereIs) {
-  const KindTable kinds(api::builtin_kinds(), {});
+  const KindTable kinds(api::builtin_kinds());
   LocalServicesPlan plan = plan_local_services(kinds, {});
   EXPECT_GT(plan.create.size(), 15u);
   EXPECT_TRUE(plan.remove.empty());
-  std::vector<Object> existing;
-  for (const json::value& service : plan.create) {
-    existing.push_back(std::make_shared<const json::value>(service));
-  }
-  const auto old = [](const char* text) {
-    return std::make_shared<const json::value>(*json::parse(text));
+  std::vector<store::EntryPtr> existing;
+  const auto add = [&](const std::string& text) {
+    const std::string name(api::name(*json::parse(text)));
+    existing.push_back(std::make_shared<const store::Entry>(
+        store::Key{.resource = std::string(kApiServicesKey), .name = name}, 1, text));
   };
-  existing.push_back(old(R"({"metadata":{"name":"v1.gone.example.org",
-      "labels":{"kube-aggregator.kubernetes.io/automanaged":"true"}}})"));
-  existing.push_back(old(R"({"metadata":{"name":"v1.mine.example.org"}})"));
+  for (const json::value& service : plan.create) add(json::serialize(service));
+  add(R"({"metadata":{"name":"v1.gone.example.org",
+      "labels":{"kube-aggregator.kubernetes.io/automanaged":"true"}}})");
+  add(R"({"metadata":{"name":"v1.mine.example.org"}})");
   plan = plan_local_services(kinds, existing);
   EXPECT_TRUE(plan.create.empty());
   EXPECT_EQ(plan.remove, std::vector<std::string>{"v1.gone.example.org"});

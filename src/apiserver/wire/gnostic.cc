@@ -72,14 +72,18 @@ void write_extensions(Writer& out, std::uint32_t number, const json::object& fro
 
 Writer schema(const json::object& from);
 
+void write_one(Writer& out, std::uint32_t number, std::string_view name, const Writer& value) {
+  Writer named;
+  named.text(1, name);
+  named.message(2, value);
+  out.message(number, named);
+}
+
 // Named things in a list: {name 1, value 2}.
 template <class Make>
 void write_named(Writer& out, std::uint32_t number, const json::object& from, Make make) {
   for (const auto& member : from) {
-    Writer named;
-    named.text(1, member.key());
-    named.message(2, make(member.value().get_object()));
-    out.message(number, named);
+    write_one(out, number, member.key(), make(member.value().get_object()));
   }
 }
 
@@ -203,15 +207,26 @@ Writer path_item(const json::object& from) {
 
 }  // namespace
 
-std::string gnostic(const json::object& v2_document) {
-  Writer out, info, paths, definitions;
-  write_plain(info, v2_document.at("info").get_object(), {{"title", 1}, {"version", 2}});
-  write_named(paths, 2, v2_document.at("paths").get_object(), path_item);
-  write_named(definitions, 1, v2_document.at("definitions").get_object(), schema);
-  write_plain(out, v2_document, {{"swagger", 1}});
+std::string gnostic_path(std::string_view name, const json::object& path) {
+  Writer out;
+  write_one(out, 2, name, path_item(path));
+  return out.take();
+}
+
+std::string gnostic_definition(std::string_view name, const json::object& from) {
+  Writer out;
+  write_one(out, 1, name, schema(from));
+  return out.take();
+}
+
+std::string gnostic_document(const json::object& head, std::string_view paths,
+                             std::string_view definitions) {
+  Writer out, info;
+  write_plain(info, head.at("info").get_object(), {{"title", 1}, {"version", 2}});
+  write_plain(out, head, {{"swagger", 1}});
   out.message(2, info);
-  out.message(8, paths);
-  out.message(9, definitions);
+  out.text(8, paths);
+  out.text(9, definitions);
   return out.take();
 }
 

@@ -1,5 +1,7 @@
 #include "apiserver/wire/openapi_v2.h"
 
+#include <unordered_map>
+
 namespace skiff::apiserver {
 namespace {
 
@@ -152,27 +154,83 @@ json::object path_v2(const json::object& v3) {
   return out;
 }
 
-}  // namespace
+// "name":{...}, as it stands between the braces of an object.
+std::string json_member(std::string_view name, const json::object& value) {
+  const std::string text = json::serialize(json::object{{json::string(name), value}});
+  return text.substr(1, text.size() - 2);
+}
 
-json::object openapi_v2(const std::vector<json::object>& v3_documents) {
-  json::object paths, definitions;
-  for (const json::object& document : v3_documents) {
-    for (const auto& path : document.at("paths").get_object()) {
-      paths[path.key()] = path_v2(path.value().get_object());
-    }
-    for (const auto& schema : document.at("components").at("schemas").get_object()) {
-      // A kind's own document names its group, version and kind; where another refers to it, not.
-      if (definitions.contains(schema.key()) &&
-          !schema.value().get_object().contains("x-kubernetes-group-version-kind")) {
-        continue;
+using Members = std::vector<const PartV2::Member*>;
+
+// Each name once, at the place of the first that has it. Of definitions a kind's own counts: it
+// names its group, version and kind.
+Members merge_parts(const std::vector<std::shared_ptr<const PartV2>>& parts,
+                    std::vector<PartV2::Member> PartV2::* which) {
+  Members out;
+  std::unordered_map<std::string_view, std::size_t> at;
+  for (const auto& part : parts) {
+    for (const PartV2::Member& member : (*part).*which) {
+      const auto [found, first] = at.try_emplace(member.name, out.size());
+      if (first) {
+        out.push_back(&member);
+      } else if (member.own) {
+        out[found->second] = &member;
       }
-      definitions[schema.key()] = definition_v2(schema.value().get_object());
     }
   }
-  return {{"swagger", "2.0"},
-          {"info", {{"title", "Skiff"}, {"version", "v1"}}},
-          {"paths", std::move(paths)},
-          {"definitions", std::move(definitions)}};
+  return out;
+}
+
+std::string join_texts(const Members& members, std::string_view separator) {
+  std::size_t size = 0;
+  for (const PartV2::Member* member : members) size += member->text.size() + separator.size();
+  std::string out;
+  out.reserve(size);
+  for (const PartV2::Member* member : members) {
+    if (!out.empty()) out += separator;
+    out += member->text;
+  }
+  return out;
+}
+
+}  // namespace
+
+PartV2 openapi_v2_part(const json::object& v3_document, FormV2 form) {
+  const bool protobuf = form == FormV2::kProtobuf;
+  PartV2 out;
+  for (const auto& path : v3_document.at("paths").get_object()) {
+    const json::object v2 = path_v2(path.value().get_object());
+    out.paths.push_back(
+        {.name = path.key(),
+         .text = protobuf ? gnostic_path(path.key(), v2) : json_member(path.key(), v2),
+         .own = true});
+  }
+  for (const auto& schema : v3_document.at("components").at("schemas").get_object()) {
+    const json::object& v3 = schema.value().get_object();
+    const json::object v2 = definition_v2(v3);
+    out.definitions.push_back(
+        {.name = schema.key(),
+         .text = protobuf ? gnostic_definition(schema.key(), v2) : json_member(schema.key(), v2),
+         .own = v3.contains("x-kubernetes-group-version-kind")});
+  }
+  return out;
+}
+
+std::string openapi_v2(const std::vector<std::shared_ptr<const PartV2>>& parts, FormV2 form) {
+  const bool protobuf = form == FormV2::kProtobuf;
+  const json::object head{{"swagger", "2.0"}, {"info", {{"title", "Skiff"}, {"version", "v1"}}}};
+  const std::string_view separator = protobuf ? "" : ",";
+  const std::string paths = join_texts(merge_parts(parts, &PartV2::paths), separator);
+  const std::string definitions = join_texts(merge_parts(parts, &PartV2::definitions), separator);
+  if (protobuf) return gnostic_document(head, paths, definitions);
+  std::string out = json::serialize(head);
+  out.pop_back();
+  out.reserve(out.size() + paths.size() + definitions.size() + 64);
+  return out.append(R"(,"paths":{)")
+      .append(paths)
+      .append(R"(},"definitions":{)")
+      .append(definitions)
+      .append("}}");
 }
 
 }  // namespace skiff::apiserver

@@ -265,7 +265,7 @@ class Document {
 json::object openapi_v3(const KindTable& kinds, const SchemaGate& gate, const std::string& group,
                         const std::string& version) {
   Document document(gate);
-  for (const ServedKind* kind : kinds.in(group, version)) document.add(*kind);
+  for (const ServedKindPtr& kind : kinds.in(group, version)) document.add(*kind);
   return document.take();
 }
 
