@@ -21,10 +21,12 @@
 #include "env/posix/entropy.h"
 #include "features/nodes/feature.h"
 #include "features/storage/feature.h"
+#include "net/socket_owner.h"
 #include "node/loopback/table.h"
 #include "node/net/addresses.h"
 #include "node/net/pod_network.h"
 #include "node/node_object.h"
+#include "node/process/untrusted.h"
 #include "node/rootless/rootless.h"
 #include "node/shutdown.h"
 #include "node/streams/pod_logs.h"
@@ -424,7 +426,8 @@ Result<void> Platform::listen() {
                  store_->when_visible(revision, std::move(ready), std::move(refused));
                },
            .server_header = "skiff",
-           .owners = outside_.owners},
+           .owners = outside_.owners ? outside_.owners
+                                     : std::make_shared<net::SocketOwners>(node::is_untrusted)},
           [this](const http::Request& request) { return server_->handle(request); }));
   api_url_ = url("https", https.host, http_->port(0));
   page_url_ = url("http", http.host, http_->port(1));

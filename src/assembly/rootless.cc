@@ -14,6 +14,7 @@
 #include "assembly/log.h"
 #include "assembly/platform.h"
 #include "net/server.h"
+#include "node/process/untrusted.h"
 #include "node/rootless/rootless.h"
 #include "node/shim/files.h"
 #include "node/shim/user.h"
@@ -43,7 +44,7 @@ Result<void> open_doors(const cli::UpOptions& options, Outside& outside) {
   SKIFF_ASSIGN(outside.https,
                net::open_listener({.address = https.host, .port = https.port, .tls = true}));
   SKIFF_ASSIGN(outside.http, net::open_listener({.address = http.host, .port = http.port}));
-  outside.owners = std::make_shared<net::SocketOwners>();
+  outside.owners = std::make_shared<net::SocketOwners>(node::is_untrusted);
   return {};
 }
 

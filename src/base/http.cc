@@ -1,6 +1,9 @@
 #include "base/http.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 
 #include "base/strings.h"
 
@@ -29,6 +32,47 @@ std::optional<std::string> unescape(std::string_view text, bool plus_is_space) {
     } else {
       out += text[i];
     }
+  }
+  return out;
+}
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+bool letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// What Go leaves as it is in a path that it encodes itself.
+constexpr std::string_view kPathPlain = "$&+,/:;=@";
+
+std::string escape_path(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    out += kPathPlain.contains(c) ? std::string(1, c) : escape({&c, 1});
+  }
+  return out;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Nothing where an escape is broken.
+std::optional<std::string> unescape_path(std::string_view path) {
+  std::string out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      out += path[i];
+      continue;
+    }
+    if (i + 2 >= path.size()) return {};
+    const int high = hex_digit(path[i + 1]), low = hex_digit(path[i + 2]);
+    if (high < 0 || low < 0) return {};
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
   }
   return out;
 }
@@ -165,6 +209,63 @@ std::string_view status_text(int status) {
     default:
       return "Unknown";
   }
+}
+
+bool is_request_target(std::string_view target) {
+  return !target.empty() &&
+         std::ranges::none_of(target, [](char c) { return is_control(c) || c == ' '; });
+}
+
+bool is_header_name(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return letter_or_digit(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
+  });
+}
+
+bool is_header_value(std::string_view value) {
+  return std::ranges::none_of(value, [](char c) { return is_control(c) && c != '\t'; });
+}
+
+bool is_host(std::string_view host) {
+  return !host.empty() && std::ranges::none_of(host, [](char c) {
+    return is_control(c) || std::string_view(" /?#@[]\\\"<>").contains(c);
+  });
+}
+
+Result<void> check_request(std::string_view method, std::string_view target,
+                           const Headers& headers) {
+  if (!is_header_name(method)) return fail(Code::kInvalid, "the method of a request is not a word");
+  if (!is_request_target(target)) {
+    return fail(Code::kInvalid, "a request's path may hold no spaces and no control characters");
+  }
+  for (const auto& [name, value] : headers) {
+    if (!is_header_name(name)) {
+      return fail(Code::kInvalid, fmt::format("invalid header field name \"{}\"", escape(name)));
+    }
+    if (!is_header_value(value)) {
+      return fail(Code::kInvalid, fmt::format("invalid header field value for \"{}\"", name));
+    }
+  }
+  return {};
+}
+
+std::string request_target(std::string_view path) {
+  std::string out(path.starts_with('/') ? "" : "/");
+  const std::string_view address = path.substr(0, path.find('#'));
+  const std::size_t mark = std::min(address.find('?'), address.size());
+  const std::string_view before = address.substr(0, mark);
+  const auto decoded = unescape_path(before);
+  // To Go a text with control characters or broken escapes is no URL: all of it is the path.
+  if (std::ranges::any_of(path, is_control) || !decoded) return out + escape_path(path);
+  // A path that is encoded already stays as it is.
+  const bool encoded = std::ranges::all_of(before, [](char c) {
+    return letter_or_digit(c) || std::string_view("-._~!'()*[]%").contains(c) ||
+           kPathPlain.contains(c);
+  });
+  out += encoded ? std::string(before) : escape_path(*decoded);
+  for (const char c : address.substr(mark))
+    out += c == ' ' ? std::string("%20") : std::string(1, c);
+  return out;
 }
 
 }  // namespace skiff::http

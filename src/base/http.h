@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
+
 namespace skiff::http {
 
 // Who the listener says is calling. Filled by net/, judged by apiserver/ (one place decides).
@@ -81,6 +83,20 @@ struct Response {
 };
 
 using Handler = std::function<Response(const Request&)>;
+
+// What a request may be made of. Whoever writes one asks here first: a line break in any part of it
+// would begin a second request, of the attacker's own.
+bool is_request_target(std::string_view target);  // no spaces, no control characters
+bool is_header_name(std::string_view name);
+bool is_header_value(std::string_view value);
+bool is_host(std::string_view host);  // a name or an address, without port and brackets
+// The error names the part that cannot be sent.
+Result<void> check_request(std::string_view method, std::string_view target,
+                           const Headers& headers);
+
+// The path and query that a user has written, as Go's net/url and so kubelet sends them: what may
+// not stand there is percent-encoded, and a fragment is left out. Always a request target.
+std::string request_target(std::string_view path);
 
 std::string_view status_text(int status);
 

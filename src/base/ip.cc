@@ -111,6 +111,17 @@ std::optional<IpAddress> parse_ip(std::string_view text) {
   return out;
 }
 
+bool is_local_only(const IpAddress& ip) {
+  const auto& b = ip.bytes;
+  const bool zeros = std::all_of(b.begin(), b.begin() + 12, [](std::uint8_t x) { return x == 0; });
+  // 64:ff9b::/96 is IPv4 behind a translator; ::a.b.c.d was IPv4 once, and holds :: and ::1.
+  static constexpr std::array<std::uint8_t, 12> kTranslated = {0, 0x64, 0xff, 0x9b};
+  if (ip.v4() || std::equal(kTranslated.begin(), kTranslated.end(), b.begin())) {
+    return b[12] == 0 || b[12] == 127 || (b[12] == 169 && b[13] == 254);
+  }
+  return zeros || (b[0] == 0xfe && (b[1] & 0xc0) == 0x80);
+}
+
 bool is_strict_ip(std::string_view text) {
   if (!parse_ip(text)) return false;
   const std::size_t colon = text.rfind(':');

@@ -23,6 +23,10 @@ std::optional<IpAddress> parse_ip(std::string_view text);
 // Without leading zeros.
 bool is_strict_ip(std::string_view text);
 
+// Loopback, link-local and unspecified addresses, in whichever form: what only this machine or its
+// own wire answers. No stranger may choose such a destination for a connection of ours.
+bool is_local_only(const IpAddress& ip);
+
 struct IpBlock {
   IpAddress address = {};  // as given, also beyond the prefix
   int prefix = 0;          // of 32 bits for IPv4, of 128 for IPv6

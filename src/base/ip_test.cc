@@ -55,5 +55,17 @@ TEST(Ip, Blocks) {
   }
 }
 
+TEST(Ip, WhatOnlyThisMachineAnswersIsLocalInWhicheverForm) {
+  for (const char* local : {"127.0.0.1", "127.64.3.4", "169.254.169.254", "0.0.0.0", "0.1.2.3",
+                            "::", "::1", "fe80::1", "febf::1", "::ffff:127.0.0.1", "::ffff:0.0.0.0",
+                            "::ffff:169.254.0.1", "::127.0.0.1", "64:ff9b::127.0.0.1"}) {
+    EXPECT_TRUE(is_local_only(*parse_ip(local))) << local;
+  }
+  for (const char* far : {"10.0.0.1", "192.168.1.1", "128.0.0.1", "169.253.0.1", "2001:db8::1",
+                          "fec0::1", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "64::127.0.0.1"}) {
+    EXPECT_FALSE(is_local_only(*parse_ip(far))) << far;
+  }
+}
+
 }  // namespace
 }  // namespace skiff

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ip.h"
 #include "base/strings.h"
 #include "net/pki.h"
 
@@ -49,6 +50,11 @@ Result<Place> parse_place(std::string_view url) {
 
 bool same_server(const net::Endpoint& a, const net::Endpoint& b) {
   return a.host == b.host && a.port == b.port && a.tls == b.tls;
+}
+
+bool on_this_machine(std::string_view host) {
+  const auto ip = parse_ip(host);
+  return host == "localhost" || (ip && is_local_only(*ip));
 }
 
 // What the registry itself says: {"errors": [{"code", "message"}]}.
@@ -103,8 +109,15 @@ std::unexpected<Error> Registry::refused(int status, const std::string& body) co
                           http::status_text(status), tail));
 }
 
-Result<void> Registry::fetch_token(const Challenge& challenge) {
+std::unexpected<Error> Registry::misled(std::string_view what, std::string_view where,
+                                        const Error& why) const {
+  return fail(why.code, fmt::format("registry {} {} at {}: {}", reference_.registry, what, where,
+                                    why.message));
+}
+
+Result<void> Registry::fetch_token(const Challenge& challenge, bool from_local) {
   SKIFF_ASSIGN(Place place, parse_place(challenge.realm));
+  place.endpoint.remote_only = !from_local;
   std::string query;
   const auto add = [&](std::string_view key, std::string_view value) {
     if (value.empty()) return;
@@ -117,9 +130,12 @@ Result<void> Registry::fetch_token(const Challenge& challenge) {
   add("service", challenge.service);
   add("scope", scope);
   // A password is sent to where the registry says, but never in the clear over the network.
-  const bool safe = place.endpoint.tls || same_server(place.endpoint, endpoint_) ||
-                    place.endpoint.host == "localhost" || place.endpoint.host.starts_with("127.");
-  const Credentials* own = credentials_ && safe ? &*credentials_ : nullptr;
+  const bool safe = place.endpoint.tls || same_server(place.endpoint, endpoint_);
+  const bool near = from_local && on_this_machine(place.endpoint.host);
+  const Credentials* own = credentials_ && (safe || near) ? &*credentials_ : nullptr;
+  // Tokens are fetched by GET. Registries take an identity token by POST alone, and that is sent to
+  // nobody but over TLS or to the registry itself.
+  if (own != nullptr && !own->identity_token.empty() && !safe) own = nullptr;
   if (own != nullptr && !own->identity_token.empty()) {
     add("grant_type", "refresh_token");
     add("refresh_token", own->identity_token);
@@ -133,7 +149,9 @@ Result<void> Registry::fetch_token(const Challenge& challenge) {
     request.target = place.target + joint + query;
     if (own != nullptr) request.headers.emplace_back("Authorization", basic_header(*own));
   }
-  SKIFF_ASSIGN(const http::Response answer, client_.send(place.endpoint, request, kPatience));
+  const auto sent = client_.send(place.endpoint, request, kPatience);
+  if (!sent) return misled("wants a token fetched", challenge.realm, sent.error());
+  const http::Response& answer = *sent;
   if (answer.status != 200) return refused(answer.status, answer.body);
   SKIFF_ASSIGN(const json::value token, json::parse(answer.body));
   for (const char* key : {"token", "access_token"}) {
@@ -145,10 +163,10 @@ Result<void> Registry::fetch_token(const Challenge& challenge) {
   return fail(Code::kUnauthorized, fmt::format("{} gave no token", place.endpoint.host));
 }
 
-Result<void> Registry::authorize(std::string_view header) {
+Result<void> Registry::authorize(std::string_view header, bool from_local) {
   const auto challenge = parse_challenge(header);
   if (!challenge) return refused(401, "");
-  if (challenge->bearer) return fetch_token(*challenge);
+  if (challenge->bearer) return fetch_token(*challenge, from_local);
   if (!credentials_) return refused(401, "");
   authorization_ = basic_header(*credentials_);
   return {};
@@ -156,12 +174,14 @@ Result<void> Registry::authorize(std::string_view header) {
 
 Result<std::unique_ptr<net::StreamingResponse>> Registry::follow(const std::string& location,
                                                                  const http::Headers& headers,
-                                                                 int hops) {
+                                                                 int hops, bool from_local) {
   if (hops > kRedirects) return fail(Code::kServiceUnavailable, "the registry redirects in a ring");
   Place place{.endpoint = endpoint_, .target = location};
   if (!location.starts_with('/')) {
     SKIFF_ASSIGN(place, parse_place(location));
   }
+  // The registry itself is where its user says; others are where strangers say.
+  place.endpoint.remote_only = hops > 0 && !from_local;
   if (endpoint_.tls && !place.endpoint.tls) {
     return fail(Code::kServiceUnavailable,
                 fmt::format("registry {} redirects to plain HTTP", reference_.registry));
@@ -172,7 +192,12 @@ Result<std::unique_ptr<net::StreamingResponse>> Registry::follow(const std::stri
     request.headers.emplace_back("Authorization", authorization_);
   }
   at_home_ = same_server(place.endpoint, endpoint_);
-  SKIFF_ASSIGN(auto response, client_.open(place.endpoint, request, kPatience));
+  auto opened = client_.open(place.endpoint, request, kPatience);
+  if (!opened) {
+    if (hops == 0) return std::unexpected(opened.error());
+    return misled("redirects", location, opened.error());
+  }
+  auto response = std::move(*opened);
   if (!redirect(response->status())) return response;
   const std::string next(http::header(response->headers(), "Location"));
   if (next.starts_with('/') && !same_server(place.endpoint, endpoint_)) {
@@ -180,21 +205,21 @@ Result<std::unique_ptr<net::StreamingResponse>> Registry::follow(const std::stri
         "{}://{}:{}", place.endpoint.tls ? "https" : "http",
         place.endpoint.host.contains(':') ? "[" + place.endpoint.host + "]" : place.endpoint.host,
         place.endpoint.port);
-    return follow(origin + next, headers, hops + 1);
+    return follow(origin + next, headers, hops + 1, response->local_only());
   }
-  return follow(next, headers, hops + 1);
+  return follow(next, headers, hops + 1, response->local_only());
 }
 
 Result<std::unique_ptr<net::StreamingResponse>> Registry::get(const std::string& target,
                                                               const http::Headers& headers) {
-  SKIFF_ASSIGN(auto response, follow(target, headers, 0));
+  SKIFF_ASSIGN(auto response, follow(target, headers, 0, false));
   // Whoever the registry has redirected to is not told our password, wherever he would have it
   // sent.
   if (response->status() == 401 && at_home_) {
     const std::string challenge(http::header(response->headers(), "WWW-Authenticate"));
     SKIFF_TRY(body_of(*response));
-    SKIFF_TRY(authorize(challenge));
-    SKIFF_ASSIGN(response, follow(target, headers, 0));
+    SKIFF_TRY(authorize(challenge, response->local_only()));
+    SKIFF_ASSIGN(response, follow(target, headers, 0, false));
   }
   if (response->status() == 200 || response->status() == 206) return response;
   const auto body = body_of(*response);

@@ -41,10 +41,15 @@ class Registry {
   // Follows redirects and answers one challenge.
   Result<std::unique_ptr<net::StreamingResponse>> get(const std::string& target,
                                                       const http::Headers& headers);
+  // `from_local`: who sent us there is at an address of this machine's own, and so may it be.
   Result<std::unique_ptr<net::StreamingResponse>> follow(const std::string& location,
-                                                         const http::Headers& headers, int hops);
-  Result<void> authorize(std::string_view challenge);
-  Result<void> fetch_token(const Challenge& challenge);
+                                                         const http::Headers& headers, int hops,
+                                                         bool from_local);
+  Result<void> authorize(std::string_view challenge, bool from_local);
+  Result<void> fetch_token(const Challenge& challenge, bool from_local);
+  // Somebody whom the registry sent us to cannot be asked.
+  std::unexpected<Error> misled(std::string_view what, std::string_view where,
+                                const Error& why) const;
   std::unexpected<Error> refused(int status, const std::string& body) const;
 
   net::Client& client_;

@@ -1,9 +1,14 @@
 #include "image/registry.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -12,6 +17,7 @@
 #include "base/strings.h"
 #include "image/images.h"
 #include "image/test_image.h"
+#include "net/pki.h"
 #include "net/server.h"
 
 namespace skiff::image {
@@ -65,6 +71,7 @@ class FakeRegistry {
   std::atomic<int> blob_requests = 0;
   std::atomic<int> resumed = 0;
   std::atomic<int> tokens_given = 0;
+  std::atomic<int> posts = 0;
   std::atomic<bool> leaked = false;  // our secrets came to where they do not belong
   std::atomic<int> delay_ms = 0;
 
@@ -135,6 +142,7 @@ class FakeRegistry {
 
   http::Response answer(const http::Request& request) {
     std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    if (request.method != "GET") ++posts;
     if (status != 0) return refuse(status, "as told");
     if (request.target.starts_with("/token")) return token(request);
     const auto header = http::header(request.headers, "Authorization");
@@ -353,6 +361,102 @@ TEST_F(RegistryTest, ProgressEndsWithEverything) {
                              }}));
   EXPECT_EQ(last.done, last.total);
   EXPECT_GT(last.total, 200000);
+}
+
+// A registry far away, over TLS: its address leads to a server of this process.
+class FarRegistry {
+ public:
+  static constexpr char kAddress[] = "203.0.113.7";
+
+  explicit FarRegistry(http::Handler answer) {
+    const auto authority = net::make_authority("far", std::chrono::days(1));
+    const auto identity =
+        net::issue_server(*authority, kAddress, {.addresses = {kAddress}}, std::chrono::days(1));
+    const std::string file = folder_.at("ca.pem");
+    std::ofstream(file) << authority->certificate_pem;
+    ::setenv("SSL_CERT_FILE", file.c_str(), 1);
+    auto server = net::Server::start({.listeners = {{.tls = true}},
+                                      .certificate_pem = identity->certificate_pem,
+                                      .key_pem = identity->key_pem},
+                                     std::move(answer));
+    EXPECT_TRUE(server);
+    server_ = std::move(*server);
+  }
+  ~FarRegistry() { ::unsetenv("SSL_CERT_FILE"); }
+
+  Result<Registry::Document> ask(const std::optional<Credentials>& credentials) {
+    const auto reference = parse_reference(std::string(kAddress) + "/team/box:v1");
+    const auto registry = Registry::open(client_, *reference, credentials);
+    return (*registry)->manifest("v1");
+  }
+
+ private:
+  testing::TemporaryFolder folder_;
+  std::unique_ptr<net::Server> server_;
+  net::Client client_{[this](sockaddr_storage& to) -> Result<int> {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(to);
+    if (to.ss_family == AF_INET && v4.sin_addr.s_addr == ::inet_addr(kAddress)) {
+      v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      v4.sin_port = htons(server_->port(0));
+    }
+    return ::socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  }};
+};
+
+TEST(FarRegistryTest, RegistryStopsSkiffRealmsAndRedirectsOnThisMachineAreNotAsked) {
+  std::atomic<int> visits = 0;
+  auto door = net::Server::start({.listeners = {{}}}, [&](const http::Request&) {
+    ++visits;
+    return http::Response{.body = R"({"token":"t"})"};
+  });
+  ASSERT_TRUE(door);
+  std::string host, location;
+  FarRegistry registry([&](const http::Request&) {
+    http::Response out{.status = location.empty() ? 401 : 307};
+    out.headers.emplace_back(
+        "WWW-Authenticate",
+        fmt::format(R"(Bearer realm="http://{}:{}/skiff/v1/stop")", host, (*door)->port(0)));
+    if (!location.empty()) out.headers.emplace_back("Location", location);
+    return out;
+  });
+  const Credentials keys[] = {{.username = "a", .password = "b"}, {.identity_token = "c"}};
+  for (const char* name : {"127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]",
+                           "2130706433", "169.254.169.254", "[fe80::1]", "[::]"}) {
+    host = name;
+    for (const Credentials& key : keys) {
+      const auto answer = registry.ask(key);
+      ASSERT_FALSE(answer) << name;
+      EXPECT_NE(answer.error().message.find("leads to an address of this machine's own"),
+                std::string::npos)
+          << name << ": " << answer.error().message;
+    }
+    location = fmt::format("https://{}:{}/skiff/v1/backup", name, (*door)->port(0));
+    const auto redirected = registry.ask({});
+    ASSERT_FALSE(redirected) << name;
+    EXPECT_NE(redirected.error().message.find("leads to an address of this machine's own"),
+              std::string::npos)
+        << name << ": " << redirected.error().message;
+    location.clear();
+  }
+  EXPECT_EQ(visits, 0);
+}
+
+TEST(FarRegistryTest, RedirectsAreFollowedOnlySoOften) {
+  std::atomic<int> asked = 0;
+  FarRegistry registry([&](const http::Request&) {
+    ++asked;
+    return http::Response{.status = 307, .headers = {{"Location", "/again"}}};
+  });
+  const auto answer = registry.ask({});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message, "the registry redirects in a ring");
+  EXPECT_LE(asked, 10);
+}
+
+TEST_F(RegistryTest, AnIdentityTokenIsPostedToNobodyInTheClear) {
+  registry_.auth = FakeRegistry::Auth::kBearer;
+  EXPECT_TRUE(pull(":v1", {{.identity_token = "secret"}}));
+  EXPECT_EQ(registry_.posts, 0);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/http.h"
 #include "base/strings.h"
 #include "net/pki.h"
 #include "net/wire.h"
@@ -37,8 +38,8 @@ constexpr std::chrono::seconds kKeptTime{60};
 constexpr std::size_t kWholeBodyBytes = std::size_t{1} << 30;
 
 std::string identity_of(const Endpoint& e) {
-  std::string all =
-      fmt::format("{}\n{}\n{}{}\n{}\n", e.host, e.port, e.tls, e.insecure, e.server_name);
+  std::string all = fmt::format("{}\n{}\n{}{}{}\n{}\n", e.host, e.port, e.tls, e.insecure,
+                                e.remote_only, e.server_name);
   if (e.tls) all += e.ca_pem + "\n" + e.certificate_pem + "\n" + e.key_pem;
   return all;
 }
@@ -51,11 +52,12 @@ bool repeatable(std::string_view method) {
 void append_header(std::string& out, std::string_view name, std::string_view value) {
   out += name;
   out += ": ";
-  for (const char c : value) out += (c == '\r' || c == '\n') ? ' ' : c;
+  out += value;
   out += "\r\n";
 }
 
-std::string render(const Route& route, const http::Request& request) {
+Result<std::string> render(const Route& route, const http::Request& request) {
+  SKIFF_TRY(http::check_request(request.method, request.target, request.headers));
   std::string out = request.method + " " + request.target + " HTTP/1.1\r\n";
   const auto missing = [&](std::string_view name) {
     return http::header(request.headers, name).empty();
@@ -145,7 +147,8 @@ using Keep = std::function<void(std::unique_ptr<Wire>)>;
 // One request and its answer on a wire.
 class Exchange : public StreamingResponse {
  public:
-  Exchange(std::unique_ptr<Wire> wire, Keep keep) : wire_(std::move(wire)), keep_(std::move(keep)) {
+  Exchange(std::unique_ptr<Wire> wire, Keep keep)
+      : wire_(std::move(wire)), keep_(std::move(keep)), local_only_(wire_->local_only()) {
     parser_.header_limit(1024 * 1024);
     parser_.body_limit(boost::none);
   }
@@ -175,6 +178,7 @@ class Exchange : public StreamingResponse {
 
   int status() const override { return status_; }
   const http::Headers& headers() const override { return headers_; }
+  bool local_only() const override { return local_only_; }
   void cancel() override {
     const std::lock_guard lock(mutex_);
     cancelled_ = true;
@@ -262,6 +266,7 @@ class Exchange : public StreamingResponse {
   std::mutex mutex_;  // guards the end of wire_ against cancel()
   std::unique_ptr<Wire> wire_;
   const Keep keep_;
+  const bool local_only_;
   beast_http::response_parser<beast_http::string_body> parser_;
   std::string input_;
   bool ended_ = false;
@@ -272,18 +277,24 @@ class Exchange : public StreamingResponse {
 
 }  // namespace
 
-Client::Client() : pool_(std::make_shared<Pool>()), contexts_(std::make_shared<Contexts>()) {}
-Client::Client(std::shared_ptr<Contexts> contexts)
-    : pool_(std::make_shared<Pool>()), contexts_(std::move(contexts)) {}
+Client::Client(SocketMaker sockets) : Client(std::move(sockets), std::make_shared<Contexts>()) {}
+Client::Client(SocketMaker sockets, std::shared_ptr<Contexts> contexts)
+    : sockets_(std::move(sockets)),
+      pool_(std::make_shared<Pool>()),
+      contexts_(std::move(contexts)) {}
 Client::~Client() = default;
 
 std::shared_ptr<Client> Client::sibling() const {
-  return std::shared_ptr<Client>(new Client(contexts_));
+  return std::shared_ptr<Client>(new Client(sockets_, contexts_));
 }
 
 void Client::shut_down() { pool_->everything->set(); }
 
 Result<std::shared_ptr<const Route>> Client::route(Endpoint endpoint, http::Headers headers) {
+  if (!http::is_host(endpoint.host)) {
+    return fail(Code::kInvalid, fmt::format("\"{}\" is not a host", http::escape(endpoint.host)));
+  }
+  SKIFF_TRY(http::check_request("GET", "/", headers));
   std::string identity = identity_of(endpoint);
   SKIFF_ASSIGN(SSL_CTX* const tls, contexts_->get(identity, endpoint));
   return std::make_shared<const Route>(Route{.endpoint = std::move(endpoint),
@@ -303,12 +314,13 @@ Result<std::unique_ptr<StreamingResponse>> Client::open(const std::shared_ptr<co
                                                         const http::Request& request,
                                                         std::chrono::milliseconds timeout) {
   const Deadline deadline = SteadyClock::now() + timeout;
-  const std::string text = render(*route, request);
+  SKIFF_ASSIGN(const std::string text, render(*route, request));
   while (true) {
     std::unique_ptr<Wire> wire = pool_->take(*route);
     const bool kept = wire != nullptr;
     if (!kept) {
-      SKIFF_ASSIGN(wire, Wire::connect(route->endpoint, route->tls, pool_->everything, deadline));
+      SKIFF_ASSIGN(
+          wire, Wire::connect(route->endpoint, route->tls, sockets_, pool_->everything, deadline));
     }
     auto exchange = std::make_unique<Exchange>(
         std::move(wire),
@@ -368,6 +380,7 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
   std::string_view host = rest.substr(0, colon);
   if (bracket != 0) host = host.substr(1, bracket - 1);
   if (host.empty()) return bad("the host is missing");
+  if (!http::is_host(host)) return bad("the host has characters that no host has");
   out.host = host;
   if (colon == std::string_view::npos) return out;
   const std::string_view digits = rest.substr(colon + 1);

@@ -2,8 +2,11 @@
 // again, answers whole or as a stream.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +25,14 @@ struct Endpoint {
   std::string key_pem = {};
   std::string server_name = {};  // what the certificate must be for; empty: the host
   bool insecure = false;         // any certificate will do
+  // Never connects to an address that only this machine answers (is_local_only), whatever the
+  // host's name leads to: for hosts that somebody else has named.
+  bool remote_only = false;
 };
+
+// Makes the socket that is to connect to this address, and may change the address. Sockets that
+// must not block are made so by the client.
+using SocketMaker = std::function<Result<int>(sockaddr_storage& to)>;
 
 // "https://host:6443", "http://[::1]:80"; a path is refused.
 Result<Endpoint> parse_endpoint(std::string_view url);
@@ -33,6 +43,8 @@ class StreamingResponse {
   virtual ~StreamingResponse() = default;
   virtual int status() const = 0;
   virtual const http::Headers& headers() const = 0;
+  // Whether the server that answered is at an address that only this machine answers.
+  virtual bool local_only() const = 0;
   // Blocks for the next bytes; nothing once the body has ended. Without a time-out it waits as long
   // as the connection lives.
   virtual Result<std::optional<std::string>> read(
@@ -51,7 +63,8 @@ struct Route;
 // Any number of threads may use one client.
 class Client {
  public:
-  Client();
+  // Nothing given: sockets of this process' own network.
+  explicit Client(SocketMaker sockets = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -82,8 +95,9 @@ class Client {
  private:
   class Pool;
   class Contexts;
-  explicit Client(std::shared_ptr<Contexts> contexts);
+  Client(SocketMaker sockets, std::shared_ptr<Contexts> contexts);
 
+  const SocketMaker sockets_;
   const std::shared_ptr<Pool> pool_;
   const std::shared_ptr<Contexts> contexts_;
 };

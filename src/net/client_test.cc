@@ -1,6 +1,9 @@
 #include "net/client.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <thread>
@@ -64,15 +67,68 @@ TEST(Client, SendsTheWholeRequestAndReadsTheWholeAnswer) {
   const Endpoint endpoint{.port = server->port(0)};
   const std::string large(2'000'000, 'z');
   const auto answer = client.send(
-      endpoint,
-      {.method = "PUT", .target = "/p?q=1", .headers = {{"X-A", "v\r\nX-B: no"}}, .body = large});
+      endpoint, {.method = "PUT", .target = "/p?q=1", .headers = {{"X-A", "v w"}}, .body = large});
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->status, 201);
-  EXPECT_EQ(http::header(answer->headers, "x-seen"), "v  X-B: no");
+  EXPECT_EQ(http::header(answer->headers, "x-seen"), "v w");
   EXPECT_EQ(answer->body, "PUT/p?q=1" + large);
   const auto head = client.send(endpoint, {.method = "HEAD", .target = "/h"});
   ASSERT_TRUE(head);
   EXPECT_EQ(head->body, "");
+}
+
+TEST(Client, NeverWritesASecondRequestThatSomebodyHidInTheFirst) {
+  std::atomic<int> requests = 0;
+  const auto server = serve_plain([&](const http::Request&) {
+    ++requests;
+    return http::Response{};
+  });
+  Client client;
+  const Endpoint to{.port = server->port(0)};
+  const std::string hidden = "/ HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /b HTTP/1.1\r\nX: ";
+  EXPECT_FALSE(client.send(to, {.target = hidden}));
+  EXPECT_FALSE(client.send(to, {.target = "/a b"}));
+  EXPECT_FALSE(client.send(to, {.method = "GET " + hidden}));
+  EXPECT_FALSE(client.send(to, {.headers = {{"X-A", "b\r\n\r\nPOST / HTTP/1.1\r\n"}}}));
+  EXPECT_FALSE(client.send(to, {.headers = {{"X-A: b\r\nY", "c"}}}));
+  EXPECT_FALSE(client.send({.host = "127.0.0.1\r\nX: y", .port = to.port}, {}));
+  EXPECT_FALSE(client.route(to, {{"X-A", "b\r\nX: y"}}));
+  EXPECT_EQ(requests, 0);
+}
+
+TEST(Client, ConnectsToNoLocalAddressForAStranger) {
+  const auto server = serve_plain([](const http::Request&) { return http::Response{}; });
+  Client client;
+  for (const char* host : {"127.0.0.1", "localhost", "::ffff:127.0.0.1", "0.0.0.0", "2130706433"}) {
+    const Endpoint asked{.host = host, .port = server->port(0)};
+    const auto welcome = client.open(asked, {});
+    ASSERT_TRUE(welcome) << host << ": " << welcome.error().message;
+    EXPECT_TRUE((*welcome)->local_only()) << host;
+    // A connection that is kept from before is nobody else's.
+    Endpoint strangers = asked;
+    strangers.remote_only = true;
+    const auto refused = client.open(strangers, {});
+    ASSERT_FALSE(refused) << host;
+    EXPECT_NE(refused.error().message.find("leads to an address of this machine's own"),
+              std::string::npos)
+        << refused.error().message;
+  }
+}
+
+TEST(Client, UsesTheSocketsItIsGivenAndJudgesTheAddressThatWasAsked) {
+  const auto server = serve_plain([](const http::Request&) { return http::Response{.body = "x"}; });
+  Client client([&](sockaddr_storage& to) -> Result<int> {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(to);
+    EXPECT_EQ(ntohl(v4.sin_addr.s_addr), 0xcb007107U);
+    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    v4.sin_port = htons(server->port(0));
+    return ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  });
+  const auto answer = client.open({.host = "203.0.113.7", .port = 80, .remote_only = true}, {});
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_FALSE((*answer)->local_only());
+  Client none([](sockaddr_storage&) -> Result<int> { return fail(Code::kNotFound, "no pod"); });
+  EXPECT_EQ(none.send({.port = server->port(0)}, {}).error().message, "no pod");
 }
 
 TEST(Client, SaysWhatToDoWhenNobodyListens) {

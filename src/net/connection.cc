@@ -118,7 +118,7 @@ void Connection::identify_peer() {
                         .local = bytes_of(unmapped(local.address())),
                         .remote_port = remote.port(),
                         .local_port = local.port()};
-  peer_.same_user = core_->options.owners->is_ours(pair);
+  peer_.same_user = core_->options.owners->is_trusted(pair);
 }
 
 void Connection::handshake() {

@@ -20,7 +20,8 @@ struct Listen {
   std::string address = "127.0.0.1";  // a number, not a name: what we bind must not depend on DNS
   std::uint16_t port = 0;             // 0: the kernel chooses; ask Server::port
   bool tls = false;
-  // Ask the kernel who owns the other end of a plain loopback connection (http::Peer::same_user).
+  // Ask the kernel who holds the other end of a plain loopback connection (http::Peer::same_user):
+  // once, when it is made.
   bool trust_local = false;
   // A socket that is bound and listens already, in another network namespace perhaps; it is copied.
   int socket = -1;

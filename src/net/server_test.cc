@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -499,8 +500,32 @@ TEST(Server, HoldsAnAnswerUntilItsRevisionIsSafe) {
   held[1].second();
 }
 
+// Another process of our user asks once.
+void ask_from_outside(const std::string& address, std::uint16_t port) {
+  sockaddr_storage to{};
+  auto& v4 = reinterpret_cast<sockaddr_in&>(to);
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(to);
+  const bool six = ::inet_pton(AF_INET6, address.c_str(), &v6.sin6_addr) == 1;
+  if (!six) ::inet_pton(AF_INET, address.c_str(), &v4.sin_addr);
+  to.ss_family = six ? AF_INET6 : AF_INET;
+  v4.sin_port = htons(port);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    static constexpr std::string_view kOutsideAsk = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    char answer[256];
+    const int fd = ::socket(to.ss_family, SOCK_STREAM, 0);
+    const bool ok = ::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 &&
+                    ::write(fd, kOutsideAsk.data(), kOutsideAsk.size()) > 0 &&
+                    ::read(fd, answer, 256) > 0;
+    ::_exit(ok ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(Server, KnowsOurOwnUserOnLoopbackOnlyWhereTold) {
-  const auto peer_of = [](Listen listen) {
+  const auto peer_of = [](Listen listen, bool outside = true) {
     http::Peer peer;
     const auto server = serve_with(
         [&](const http::Request& request) {
@@ -508,16 +533,23 @@ TEST(Server, KnowsOurOwnUserOnLoopbackOnlyWhereTold) {
           return http::Response{};
         },
         {.listeners = {listen}});
-    Client client;
-    EXPECT_TRUE(client.send({.host = listen.address, .port = server->port(0)}, {}));
+    if (outside) {
+      ask_from_outside(listen.address, server->port(0));
+    } else {
+      EXPECT_TRUE(Client().send({.host = listen.address, .port = server->port(0)}, {}));
+    }
     return peer;
   };
   EXPECT_TRUE(peer_of({.trust_local = true}).same_user);
   EXPECT_TRUE(peer_of({.trust_local = true}).loopback);
   EXPECT_FALSE(peer_of({.trust_local = false}).same_user);
   EXPECT_TRUE(peer_of({.trust_local = false}).loopback);
+  // The server's own process asks for whoever has talked it into that.
+  EXPECT_FALSE(peer_of({.trust_local = true}, false).same_user);
+  EXPECT_TRUE(peer_of({.trust_local = true}, false).loopback);
   if (Server::start({.listeners = {{.address = "::1"}}}, echo)) {
     EXPECT_TRUE(peer_of({.address = "::1", .trust_local = true}).same_user);
+    EXPECT_FALSE(peer_of({.address = "::1", .trust_local = true}, false).same_user);
   }
 }
 

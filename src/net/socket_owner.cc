@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "net/socket_holders.h"
 
 namespace skiff::net {
 namespace {
@@ -50,7 +52,7 @@ bool owned(unsigned state, unsigned long inode) { return state == TCP_ESTABLISHE
 
 // False: the kernel cannot be asked this way. True with an empty owner: it does not know.
 bool ask_netlink(int fd, std::uint32_t sequence, const SocketPair& pair,
-                 std::optional<uid_t>& owner) {
+                 std::optional<SocketOwner>& owner) {
   if (fd < 0) return false;
   DiagRequest request = diag_request(pair);
   request.header.nlmsg_seq = sequence;
@@ -75,7 +77,9 @@ bool ask_netlink(int fd, std::uint32_t sequence, const SocketPair& pair,
     return false;
   }
   const auto* found = static_cast<const inet_diag_msg*>(NLMSG_DATA(header));
-  if (owned(found->idiag_state, found->idiag_inode)) owner = found->idiag_uid;
+  if (owned(found->idiag_state, found->idiag_inode)) {
+    owner = {.user = found->idiag_uid, .inode = found->idiag_inode};
+  }
   return true;
 }
 
@@ -108,9 +112,26 @@ std::optional<Number> number(std::string_view text, int base) {
   return out;
 }
 
+// Of the namespace that the calling thread is in; 0 where the kernel does not tell.
+std::uint64_t network_number() {
+  struct stat found{};
+  return ::stat("/proc/thread-self/ns/net", &found) == 0 ? found.st_ino : 0;
+}
+
+// The effective user of a process; nothing where it is gone.
+std::optional<uid_t> user_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("Uid:")) continue;
+    const auto users = split(line, '\t');  // the word, real, effective, saved, of file systems
+    return users.size() < 3 ? std::nullopt : number<uid_t>(users[2], 10);
+  }
+  return {};
+}
+
 }  // namespace
 
-std::optional<uid_t> owner_in_table(std::string_view table, const SocketPair& pair) {
+std::optional<SocketOwner> owner_in_table(std::string_view table, const SocketPair& pair) {
   const std::string peer = table_address(pair, pair.remote, pair.remote_port);
   const std::string us = table_address(pair, pair.local, pair.local_port);
   for (const std::string_view line : split(table, '\n')) {
@@ -120,26 +141,45 @@ std::optional<uid_t> owner_in_table(std::string_view table, const SocketPair& pa
     const auto state = number<unsigned>(fields[3], 16);
     const auto inode = number<unsigned long>(fields[9], 10);
     const auto user = number<uid_t>(fields[7], 10);
-    if (state && inode && user && owned(*state, *inode)) return *user;
+    if (state && inode && user && owned(*state, *inode)) {
+      return SocketOwner{.user = *user, .inode = *inode};
+    }
     return {};
   }
   return {};
 }
 
-SocketOwners::SocketOwners()
-    : user_(::geteuid()), fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)) {}
+SocketOwners::SocketOwners(Distrust distrust)
+    : user_(::geteuid()),
+      distrust_(std::move(distrust)),
+      network_(network_number()),
+      fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)) {}
 
 SocketOwners::~SocketOwners() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool SocketOwners::is_ours(const SocketPair& pair) {
-  const auto found = owner(pair);
-  return found && *found == user_;
+bool SocketOwners::moved() const {
+  const std::uint64_t now = network_number();
+  return network_ != 0 && now != 0 && now != network_;
 }
 
-std::optional<uid_t> SocketOwners::owner(const SocketPair& pair) {
-  std::optional<uid_t> owner;
+bool SocketOwners::trusts(pid_t process) const {
+  return process != ::getpid() && user_of(process) == user_ && !(distrust_ && distrust_(process));
+}
+
+bool SocketOwners::is_trusted(const SocketPair& pair) {
+  const auto found = owner(pair);
+  if (!found || found->user != user_) return false;
+  // The kernel has found the socket in the network that we have left. Neither we nor our pods, who
+  // are in the new one or below it, can make a socket there, and we may not look at processes of
+  // the user namespace outside.
+  if (moved()) return true;
+  return only_held_by(found->inode, [this](pid_t process) { return trusts(process); });
+}
+
+std::optional<SocketOwner> SocketOwners::owner(const SocketPair& pair) {
+  std::optional<SocketOwner> owner;
   {
     const std::lock_guard lock(mutex_);
     if (ask_netlink(fd_, ++asked_, pair, owner)) return owner;

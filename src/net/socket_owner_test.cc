@@ -6,7 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
+#include <utility>
+
+#include "net/socket_holders.h"
 
 namespace skiff::net {
 namespace {
@@ -33,11 +37,11 @@ TEST(SocketOwner, IsReadFromTheKernelsTable) {
   struct Case {
     std::string_view name;
     std::uint16_t port;
-    std::optional<uid_t> owner;
+    std::optional<SocketOwner> owner;
   };
   const Case cases[] = {
-      {"an open socket has its user", 0xC001, 1001},
-      {"root's open socket is root's", 0xC004, 0},
+      {"an open socket has its user", 0xC001, SocketOwner{1001, 22}},
+      {"root's open socket is root's", 0xC004, SocketOwner{0, 33}},
       {"a closed socket is nobody's, although it reads as root's", 0xC002, {}},
       {"an orphaned socket is nobody's", 0xC003, {}},
       {"a connection to another port is another connection", 0xC005, {}},
@@ -87,7 +91,9 @@ TEST(SocketOwner, OfALiveConnectionIsItsUserAndOfAClosedOneNobody) {
   SocketPair pair{.remote_port = ntohs(remote.sin_port), .local_port = ntohs(local.sin_port)};
   std::memcpy(pair.remote.data(), &remote.sin_addr, 4);
   std::memcpy(pair.local.data(), &local.sin_addr, 4);
-  EXPECT_EQ(SocketOwners().owner(pair), user);
+  const auto owner = SocketOwners().owner(pair);
+  ASSERT_TRUE(owner);
+  EXPECT_EQ(owner->user, user);
   ::close(pipe[1]);
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -101,6 +107,122 @@ TEST(SocketOwner, OfALiveConnectionIsItsUserAndOfAClosedOneNobody) {
 TEST(SocketOwner, OfAConnectionThatDoesNotExistIsNobody) {
   EXPECT_FALSE(SocketOwners().owner(
       {.remote = {127, 0, 0, 1}, .local = {127, 0, 0, 1}, .remote_port = 1, .local_port = 2}));
+}
+
+// A connection to this process; `client` is our end where this process made it.
+struct Loop {
+  int listener = -1, accepted = -1, client = -1;
+  sockaddr_in at{};
+
+  Loop() : listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    EXPECT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&at), size), 0);
+    EXPECT_EQ(::listen(listener, 1), 0);
+    ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size);
+  }
+  ~Loop() {
+    for (const int fd : {listener, accepted, client}) ::close(fd);
+  }
+  int connect() const {
+    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    return ::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ? fd : -1;
+  }
+  SocketPair accept() {
+    sockaddr_in remote{};
+    socklen_t size = sizeof remote;
+    accepted = ::accept(listener, reinterpret_cast<sockaddr*>(&remote), &size);
+    SocketPair pair{.remote_port = ntohs(remote.sin_port), .local_port = ntohs(at.sin_port)};
+    std::memcpy(pair.remote.data(), &remote.sin_addr, 4);
+    std::memcpy(pair.local.data(), &at.sin_addr, 4);
+    return pair;
+  }
+};
+
+// A process that does something and then stays until it is destroyed.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& act) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    act();
+    while (true) ::pause();
+  }
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  pid_t pid() const { return pid_; }
+
+ private:
+  const pid_t pid_;
+};
+
+TEST(SocketOwner, IsTrustedAsAProcessOfOurUserThatIsNotThisOne) {
+  Loop loop;
+  const Child other([&] { (void)loop.connect(); });
+  const SocketPair pair = loop.accept();
+  EXPECT_TRUE(SocketOwners().is_trusted(pair));
+  pid_t asked = 0;
+  SocketOwners wary([&](pid_t process) {
+    asked = process;
+    return true;
+  });
+  EXPECT_FALSE(wary.is_trusted(pair)) << "somebody knows better";
+  EXPECT_EQ(asked, other.pid());
+}
+
+TEST(SocketOwner, IsNotTrustedWhereItIsThisProcess) {
+  Loop loop;
+  loop.client = loop.connect();
+  const SocketPair pair = loop.accept();
+  ASSERT_TRUE(SocketOwners().owner(pair));
+  EXPECT_FALSE(SocketOwners().is_trusted(pair));
+}
+
+TEST(SocketOwner, IsNotTrustedWhereASharedSocketHasAnyBadHolder) {
+  Loop loop;
+  loop.client = loop.connect();
+  const SocketPair pair = loop.accept();
+  const Child first([] {}), second([] {});  // both have it, and so have we
+  EXPECT_FALSE(SocketOwners().is_trusted(pair));
+  ::close(std::exchange(loop.client, -1));
+  EXPECT_TRUE(SocketOwners().is_trusted(pair));
+  for (const pid_t bad : {first.pid(), second.pid()}) {
+    EXPECT_FALSE(SocketOwners([&](pid_t process) { return process == bad; }).is_trusted(pair));
+  }
+}
+
+TEST(SocketOwner, IsNotTrustedAfterItBecameAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  Loop loop;
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const Child other([&] {
+    (void)loop.connect();
+    (void)!::setuid(65534);
+    (void)!::write(pipe[1], "x", 1);
+  });
+  const SocketPair pair = loop.accept();
+  char byte = 0;
+  ASSERT_EQ(::read(pipe[0], &byte, 1), 1);
+  EXPECT_EQ(SocketOwners().owner(pair).value_or(SocketOwner{1, 0}).user, 0U);
+  EXPECT_FALSE(SocketOwners().is_trusted(pair));
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST(SocketOwner, IsNotTrustedWhereTheSearchIsTooLong) {
+  Loop loop;
+  const Child other([&] { (void)loop.connect(); });
+  const SocketPair pair = loop.accept();
+  const std::uint64_t inode = SocketOwners().owner(pair).value_or(SocketOwner{}).inode;
+  const auto anybody = [](pid_t) { return true; };
+  EXPECT_TRUE(only_held_by(inode, anybody));
+  EXPECT_FALSE(only_held_by(inode, anybody, 1));
+  EXPECT_FALSE(only_held_by(1, anybody)) << "nobody holds it";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "net/wire.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -16,6 +17,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/ip.h"
 #include "net/keep_alive.h"
 
 namespace skiff::net {
@@ -72,6 +74,27 @@ std::unexpected<Error> cannot_connect(const std::string& shown, int code) {
   return fail(Code::kServiceUnavailable, std::move(message));
 }
 
+bool local_address(const sockaddr& address) {
+  IpAddress ip;
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    ip.bytes[10] = ip.bytes[11] = 0xff;
+    std::memcpy(&ip.bytes[12], &v4.sin_addr, 4);
+  } else if (address.sa_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    std::memcpy(ip.bytes.data(), &v6.sin6_addr, ip.bytes.size());
+  } else {
+    return true;
+  }
+  return is_local_only(ip);
+}
+
+Result<int> own_socket(const sockaddr_storage& to, const std::string& shown) {
+  const int fd = ::socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return cannot_connect(shown, errno);
+  return fd;
+}
+
 }  // namespace
 
 Interrupt::Interrupt() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -124,8 +147,11 @@ Result<ClientTls> make_client_tls(const Endpoint& endpoint) {
   return context;
 }
 
-Wire::Wire(int fd, std::string shown, std::shared_ptr<Interrupt> everything)
-    : fd_(fd), shown_(std::move(shown)), everything_(std::move(everything)) {}
+Wire::Wire(int fd, std::string shown, bool local_only, std::shared_ptr<Interrupt> everything)
+    : fd_(fd),
+      shown_(std::move(shown)),
+      local_only_(local_only),
+      everything_(std::move(everything)) {}
 
 Wire::~Wire() {
   if (ssl_) {
@@ -136,6 +162,7 @@ Wire::~Wire() {
 }
 
 Result<std::unique_ptr<Wire>> Wire::connect(const Endpoint& endpoint, SSL_CTX* tls,
+                                            const SocketMaker& sockets,
                                             std::shared_ptr<Interrupt> everything,
                                             Deadline deadline) {
   const std::string shown = fmt::format("{}:{}", endpoint.host, endpoint.port);
@@ -151,13 +178,22 @@ Result<std::unique_ptr<Wire>> Wire::connect(const Endpoint& endpoint, SSL_CTX* t
   const Owned<addrinfo, ::freeaddrinfo> addresses(found);
   Result<void> last = fail(Code::kServiceUnavailable, shown + " has no address");
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    const int fd = ::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) return cannot_connect(shown, errno);
-    std::unique_ptr<Wire> wire(new Wire(fd, shown, everything));
+    // The name is asked for once: the address that is judged is the one that is connected to.
+    const bool local = local_address(*at->ai_addr);
+    if (local && endpoint.remote_only) {
+      last = fail(Code::kForbidden, shown + " leads to an address of this machine's own");
+      continue;
+    }
+    sockaddr_storage to{};
+    std::memcpy(&to, at->ai_addr, at->ai_addrlen);
+    SKIFF_ASSIGN(const int fd, sockets ? sockets(to) : own_socket(to, shown));
+    std::unique_ptr<Wire> wire(new Wire(fd, shown, local, everything));
     const int on = 1;
+    ::fcntl(fd, F_SETFL, O_NONBLOCK);
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     keep_alive(fd);
-    if (::connect(fd, at->ai_addr, at->ai_addrlen) != 0 && errno != EINPROGRESS) {
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 &&
+        errno != EINPROGRESS) {
       last = cannot_connect(shown, errno);
       continue;
     }

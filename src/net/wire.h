@@ -44,6 +44,7 @@ class Wire {
  public:
   // `everything` interrupts all wires of a client; it is kept alive.
   static Result<std::unique_ptr<Wire>> connect(const Endpoint& endpoint, SSL_CTX* tls,
+                                               const SocketMaker& sockets,
                                                std::shared_ptr<Interrupt> everything,
                                                Deadline deadline);
   ~Wire();
@@ -60,9 +61,11 @@ class Wire {
   Result<void> still_wanted() const;
   // Nothing has arrived that nobody asked for, the end included.
   bool quiet() const;
+  // The address that it is connected to is one that only this machine answers.
+  bool local_only() const { return local_only_; }
 
  private:
-  Wire(int fd, std::string shown, std::shared_ptr<Interrupt> everything);
+  Wire(int fd, std::string shown, bool local_only, std::shared_ptr<Interrupt> everything);
   Result<void> wait(short events, Deadline deadline);
   Result<void> finish_connect(Deadline deadline);
   Result<void> handshake(const Endpoint& endpoint, SSL_CTX* tls, Deadline deadline);
@@ -70,6 +73,7 @@ class Wire {
 
   const int fd_;
   const std::string shown_;  // host:port, for messages
+  const bool local_only_;
   const std::shared_ptr<Interrupt> everything_;
   Interrupt interrupt_;
   std::mutex ssl_mutex_;  // OpenSSL serves one call at a time

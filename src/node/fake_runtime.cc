@@ -194,8 +194,8 @@ Result<int> FakeRuntime::attach(std::string_view pod_uid, std::string_view conta
   return -1;
 }
 
-Result<int> FakeRuntime::open_socket(std::string_view) {
-  return ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+Result<int> FakeRuntime::open_socket(std::string_view, bool v6) {
+  return ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
 Result<void> FakeRuntime::lead_services(const std::vector<ServicePort>& ports) {

@@ -52,7 +52,7 @@ class FakeRuntime final : public Runtime {
   Result<int> attach(std::string_view pod_uid, std::string_view container, bool input, int out_fd,
                      int err_fd) override;
   // Of the machine's own network.
-  Result<int> open_socket(std::string_view pod_uid) override;
+  Result<int> open_socket(std::string_view pod_uid, bool v6) override;
   Result<void> lead_services(const std::vector<ServicePort>& ports) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   // Half a CPU since it began, and ten million bytes.

@@ -164,8 +164,9 @@ class Runtime {
   // kNotFound where it does not run.
   virtual Result<int> attach(std::string_view pod_uid, std::string_view container, bool input,
                              int out_fd, int err_fd) = 0;
-  // A new TCP socket in the pod's network.
-  virtual Result<int> open_socket(std::string_view pod_uid) = 0;
+  // A new TCP socket in the pod's network. A sandbox from before an upgrade of Skiff may give one
+  // for IPv4 where the other was asked for.
+  virtual Result<int> open_socket(std::string_view pod_uid, bool v6 = false) = 0;
   // From now on these services, and no others, are reached by their cluster IPs and node ports.
   // kNotFound where this runtime has no network of its own, now and later.
   virtual Result<void> lead_services(const std::vector<ServicePort>& ports) = 0;

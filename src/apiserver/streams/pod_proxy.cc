@@ -8,6 +8,7 @@
 #include "api/meta.h"
 #include "apiserver/query_token.h"
 #include "apiserver/status.h"
+#include "base/http.h"
 #include "base/strings.h"
 
 namespace skiff::apiserver {
@@ -59,23 +60,11 @@ int port_of(const json::value& pod, const ProxyName& name) {
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
 // Neither an end of a line nor anything else that is not to be seen.
-bool one_line(std::string_view text) {
-  return std::ranges::none_of(text,
-                              [](unsigned char c) { return (c < 32 && c != '\t') || c == 127; });
-}
-
-bool header_name(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("!#$%&'*+-.^_`|~").contains(c);
-  });
-}
-
 // "HTTP/1.x NNN", with a reason or not.
 bool status_line(std::string_view line) {
   return line.size() >= 12 && line.starts_with("HTTP/1.") && digit(line[7]) && line[8] == ' ' &&
          line[9] != '0' && std::ranges::all_of(line.substr(9, 3), digit) &&
-         (line.size() == 12 || line[12] == ' ') && one_line(line);
+         (line.size() == 12 || line[12] == ' ') && http::is_header_value(line);
 }
 
 auto malformed(std::string_view what) {
@@ -223,7 +212,8 @@ std::string proxy_target(const http::Request& request) {
 
 bool proxy_gaps(std::string_view target) { return split_path(target).place.contains("//"); }
 
-std::string proxy_request(const http::Request& request, std::string_view target) {
+Result<std::string> proxy_request(const http::Request& request, std::string_view target) {
+  SKIFF_TRY(http::check_request(request.method, target, request.headers));
   std::string out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
                                 request.method, target, http::header(request.headers, "Host"));
   for (const auto& [name, value] : request.headers) {
@@ -252,7 +242,8 @@ Result<ProxyHead> proxy_head(std::string_view head) {
   while (!rest.empty()) {
     const std::string_view line = next();
     const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos || !header_name(line.substr(0, colon)) || !one_line(line)) {
+    if (colon == std::string_view::npos || !http::is_header_name(line.substr(0, colon)) ||
+        !http::is_header_value(line)) {
       return malformed("a header");
     }
     const std::string_view name = line.substr(0, colon);
@@ -279,9 +270,11 @@ http::Response serve_proxy(PodStreams* streams, const json::value& pod, const Pr
     return refuse(Code::kBadRequest,
                   fmt::format("pod {} does not have a host assigned", api::name(pod)));
   }
+  auto text = proxy_request(request, proxy_target(request));
+  if (!text) return refuse(Code::kBadRequest, text.error().message);
   http::Response response{.status = 0};
-  response.tunnel = std::make_unique<ProxyTunnel>(streams->dial(pod, port_of(pod, name)),
-                                                  proxy_request(request, proxy_target(request)));
+  response.tunnel =
+      std::make_unique<ProxyTunnel>(streams->dial(pod, port_of(pod, name)), std::move(*text));
   return response;
 }
 

@@ -24,8 +24,9 @@ std::string proxy_target(const http::Request& request);
 // Whether two slashes stand together in front of .../proxy; what is behind is the pod's own affair.
 bool proxy_gaps(std::string_view target);
 
-// The request as the pod gets it, without what is between the client and Skiff alone.
-std::string proxy_request(const http::Request& request, std::string_view target);
+// The request as the pod gets it, without what is between the client and Skiff alone. An error
+// where it has what must not stand in a request.
+Result<std::string> proxy_request(const http::Request& request, std::string_view target);
 
 // The head of the pod's answer as the client gets it. A pod's page is shown under Skiff's own
 // address: a browser must neither run it with Skiff's rights nor keep what it would for the whole

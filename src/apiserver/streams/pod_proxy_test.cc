@@ -156,9 +156,16 @@ TEST(PodProxy, ABodyIsPassedOnWithItsLength) {
   post.method = "POST";
   post.body = "abc";
   post.headers.emplace_back("Transfer-Encoding", "chunked");
-  const std::string said = proxy_request(post, "/");
+  const std::string said = proxy_request(post, "/").value_or("");
   EXPECT_TRUE(said.ends_with("Content-Length: 3\r\n\r\nabc")) << said;
   EXPECT_EQ(said.find("chunked"), std::string::npos);
+}
+
+TEST(PodProxy, WhatWouldBeASecondRequestIsNotPassedOn) {
+  EXPECT_FALSE(proxy_request(kAsk, "/a HTTP/1.1\r\n\r\nDELETE /b"));
+  http::Request twice = kAsk;
+  twice.headers.emplace_back("X-A", "b\r\n\r\nDELETE /b HTTP/1.1");
+  EXPECT_FALSE(proxy_request(twice, "/"));
 }
 
 TEST(PodProxy, APortWhereNobodyAnswersIsAFailureInWords) {

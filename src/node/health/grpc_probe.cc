@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,8 +10,7 @@
 #include <cerrno>
 
 #include "node/health/health_call.h"
-#include "node/loopback/lead.h"
-#include "node/net/addresses.h"
+#include "node/health/pod_dialer.h"
 
 namespace skiff::node {
 namespace {
@@ -49,8 +47,9 @@ bool ready(int fd, short events, Deadline deadline) {
   return left.count() > 0 && ::poll(&wait, 1, static_cast<int>(left.count())) == 1;
 }
 
-bool connected(int fd, const addrinfo& to, Deadline deadline) {
-  if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0) return true;
+bool connected(int fd, const sockaddr_storage& to, Deadline deadline) {
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return true;
   if (errno != EINPROGRESS || !ready(fd, POLLOUT, deadline)) return false;
   int number = 0;
   socklen_t size = sizeof number;
@@ -108,7 +107,7 @@ ProbeAnswer judge_grpc(const HealthReply& reply) {
 
 }  // namespace
 
-ProbeAnswer probe_grpc(const ProbeRequest& request, const std::stop_token& stop) {
+ProbeAnswer probe_grpc(Runtime& runtime, const ProbeRequest& request, const std::stop_token& stop) {
   const auto port = json::get_int(request.handler, {"grpc", "port"}).value_or(0);
   const std::string_view service = json::get_string(request.handler, {"grpc", "service"});
   const Deadline deadline = std::chrono::steady_clock::now() + request.timeout;
@@ -116,21 +115,16 @@ ProbeAnswer probe_grpc(const ProbeRequest& request, const std::stop_token& stop)
   const std::string address = request.pod_ip.contains(':')
                                   ? fmt::format("[{}]:{}", request.pod_ip, port)
                                   : fmt::format("{}:{}", request.pod_ip, port);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST;
-  addrinfo* found = nullptr;
-  const std::uint16_t at =
-      led_port(parse_ip(request.pod_ip).value_or(0), static_cast<std::uint16_t>(port));
-  if (::getaddrinfo(request.pod_ip.c_str(), std::to_string(at).c_str(), &hints, &found) != 0) {
+  auto to = PodDialer::resolve(request.pod_ip, static_cast<int>(port));
+  if (!to) {
     return {ProbeOutcome::kError, false, fmt::format("{} is not an address", request.pod_ip)};
   }
-  const Socket socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto made = PodDialer(runtime, request.pod_uid, request.pod_ip).socket_for(*to);
+  if (!made) return {ProbeOutcome::kError, false, made.error().message};
+  const Socket socket(*made);
   // Whoever waits below is woken by its own socket.
   const std::stop_callback hang_up(stop, [&] { ::shutdown(socket.fd(), SHUT_RDWR); });
-  const bool there = connected(socket.fd(), *found, deadline);
-  ::freeaddrinfo(found);
-  if (!there) {
+  if (!connected(socket.fd(), *to, deadline)) {
     return grpc_failure(
         fmt::format("timeout: failed to connect service \"{}\" within {}s: context deadline "
                     "exceeded",

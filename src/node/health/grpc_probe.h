@@ -6,6 +6,6 @@
 namespace skiff::node {
 
 // Blocks for at most the time-out or until the stop is asked for.
-ProbeAnswer probe_grpc(const ProbeRequest& request, const std::stop_token& stop);
+ProbeAnswer probe_grpc(Runtime& runtime, const ProbeRequest& request, const std::stop_token& stop);
 
 }  // namespace skiff::node

@@ -1,10 +1,8 @@
 #include "node/health/probe.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,12 +13,12 @@
 #include <cstring>
 #include <functional>
 
+#include "base/http.h"
 #include "base/strings.h"
 #include "net/client.h"
 #include "node/health/exec.h"
 #include "node/health/grpc_probe.h"
-#include "node/loopback/lead.h"
-#include "node/net/addresses.h"
+#include "node/health/pod_dialer.h"
 
 namespace skiff::node {
 namespace {
@@ -29,6 +27,7 @@ using std::chrono::milliseconds;
 
 constexpr int kRedirectsMax = 10;
 constexpr std::string_view kVersion = "1.34";
+constexpr char kNoHost[] = "the host of the probe has characters that no host has";
 
 ProbeAnswer probe_failure(std::string text) {
   return {ProbeOutcome::kFailure, false, std::move(text)};
@@ -55,52 +54,42 @@ ProbeAnswer probe_exec(Runtime& runtime, const ProbeRequest& request, const std:
   return {ProbeOutcome::kSuccess, false, done.output};
 }
 
-// Empty where a connection could be made.
-std::string dial(const std::string& host, int port, milliseconds timeout) {
-  const std::string shown = join_host(host, port);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-    return fmt::format("dial tcp: lookup {}: no such host", host);
-  }
-  std::string lower;
-  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+// What is wrong with a connection of this socket; 0: nothing, ETIMEDOUT: it came too late.
+int connect_problem(int fd, const sockaddr_storage& to, milliseconds timeout) {
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
+  if (::poll(&wait, 1, static_cast<int>(timeout.count())) != 1) return ETIMEDOUT;
   int number = 0;
-  bool late = false;
-  if (::connect(fd, found->ai_addr, found->ai_addrlen) != 0) number = errno;
-  ::freeaddrinfo(found);
-  if (number == EINPROGRESS) {
-    pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
-    late = ::poll(&wait, 1, static_cast<int>(timeout.count())) != 1;
-    socklen_t size = sizeof number;
-    if (!late) ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &size);
-  }
-  ::close(fd);
-  if (late) return fmt::format("dial tcp {}: i/o timeout", shown);
-  if (number == 0) return "";
-  for (const char c : std::string_view(std::strerror(number))) {
-    lower.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-  }
-  return fmt::format("dial tcp {}: connect: {}", shown, lower);
+  socklen_t size = sizeof number;
+  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &size);
+  return number;
 }
 
-int reach(const std::string& host, int port) {
-  return led_port(parse_ip(host).value_or(0), static_cast<std::uint16_t>(port));
-}
-
-ProbeAnswer probe_tcp(const ProbeRequest& request) {
+ProbeAnswer probe_tcp(Runtime& runtime, const ProbeRequest& request) {
   const json::value* port = json::find(request.handler, {"tcpSocket", "port"});
   const auto number = probe_port(request.container, port == nullptr ? json::value() : *port);
   if (!number) return error(number.error().message);
   const std::string host(json::get_string(request.handler, {"tcpSocket", "host"}, request.pod_ip));
-  std::string why = dial(host, reach(host, *number), request.timeout);
-  return why.empty() ? ProbeAnswer{} : probe_failure(std::move(why));
+  if (!http::is_host(host)) return probe_failure(kNoHost);
+  auto to = PodDialer::resolve(host, *number);
+  if (!to) return probe_failure(fmt::format("dial tcp: {}", to.error().message));
+  const auto fd = PodDialer(runtime, request.pod_uid, request.pod_ip).socket_for(*to);
+  if (!fd) return error(fd.error().message);
+  const int problem = connect_problem(*fd, *to, request.timeout);
+  ::close(*fd);
+  if (problem == 0) return {};
+  const std::string shown = join_host(host, *number);
+  if (problem == ETIMEDOUT) return probe_failure(fmt::format("dial tcp {}: i/o timeout", shown));
+  return probe_failure(
+      fmt::format("dial tcp {}: connect: {}", shown, lower(std::strerror(problem))));
 }
 
 struct Address {
   net::Endpoint endpoint = {};
   std::string target = {};
+  std::string shown = {};  // all of it, as it is sent
 };
 
 Result<Address> parse_address(const std::string& url) {
@@ -109,9 +98,9 @@ Result<Address> parse_address(const std::string& url) {
   const std::size_t path = std::min(url.find_first_of("/?", scheme + 3), url.size());
   SKIFF_ASSIGN(net::Endpoint endpoint, net::parse_endpoint(url.substr(0, path)));
   endpoint.insecure = true;
-  std::string target = url.substr(path);
-  if (!target.starts_with('/')) target.insert(0, "/");
-  return Address{std::move(endpoint), std::move(target)};
+  std::string target = http::request_target(url.substr(path));
+  std::string shown = url.substr(0, path) + target;
+  return Address{std::move(endpoint), std::move(target), std::move(shown)};
 }
 
 http::Headers probe_headers(const ProbeRequest& request) {
@@ -133,7 +122,8 @@ http::Headers probe_headers(const ProbeRequest& request) {
 }
 
 // As the clients of Kubernetes word it, which is what readers of events know.
-std::string http_failure(const std::string& url, const Address& to, const Error& why) {
+std::string http_failure(const Address& to, const Error& why) {
+  const std::string& url = to.shown;
   if (why.code == Code::kTimeout) {
     return fmt::format(
         "Get \"{}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
@@ -154,39 +144,46 @@ ProbeAnswer judge_status(int status, const std::string& body) {
   return {ProbeOutcome::kSuccess, true, "Probe terminated redirects, Response body: " + body};
 }
 
-ProbeAnswer probe_http(const ProbeRequest& request, const std::stop_token& stop) {
+// Nothing where no host can be called so.
+std::optional<std::string> first_url(const ProbeRequest& request, int port) {
+  const bool tls = json::get_string(request.handler, {"httpGet", "scheme"}) == "HTTPS";
+  const std::string host(json::get_string(request.handler, {"httpGet", "host"}, request.pod_ip));
+  const std::string path(json::get_string(request.handler, {"httpGet", "path"}));
+  if (!http::is_host(host)) return {};
+  return fmt::format("{}://{}{}", tls ? "https" : "http", join_host(host, port),
+                     http::request_target(path));
+}
+
+ProbeAnswer probe_http(Runtime& runtime, const ProbeRequest& request, const std::stop_token& stop) {
   const json::value* port = json::find(request.handler, {"httpGet", "port"});
   const auto number = probe_port(request.container, port == nullptr ? json::value() : *port);
   if (!number) return error(number.error().message);
-  const bool tls = json::get_string(request.handler, {"httpGet", "scheme"}) == "HTTPS";
-  const std::string host(json::get_string(request.handler, {"httpGet", "host"}, request.pod_ip));
-  std::string path(json::get_string(request.handler, {"httpGet", "path"}));
-  if (!path.starts_with('/')) path.insert(0, "/");
-  std::string url =
-      fmt::format("{}://{}{}", tls ? "https" : "http", join_host(host, reach(host, *number)), path);
+  auto url = first_url(request, *number);
+  if (!url) return probe_failure(kNoHost);
+  const PodDialer dialer(runtime, request.pod_uid, request.pod_ip);
   // One connection for one probe: the next must see whether a new one can be made.
-  net::Client client;
+  net::Client client([&](sockaddr_storage& to) { return dialer.socket_for(to); });
   const std::stop_callback hang_up(stop, [&] { client.shut_down(); });
   const auto deadline = std::chrono::steady_clock::now() + request.timeout;
   for (int hops = 0;; ++hops) {
-    const auto to = parse_address(url);
+    const auto to = parse_address(*url);
     if (!to) return error(to.error().message);
     const auto left =
         std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
     const auto answer =
         client.open(to->endpoint, {.target = to->target, .headers = probe_headers(request)},
                     std::max(left, milliseconds(1)));
-    if (!answer) return probe_failure(http_failure(url, *to, answer.error()));
+    if (!answer) return probe_failure(http_failure(*to, answer.error()));
     const int status = (*answer)->status();
     const std::string location(http::header((*answer)->headers(), "Location"));
     const auto next = status >= 300 && status < 400 && status != 304 && !location.empty()
-                          ? redirect_target(url, location)
+                          ? redirect_target(*url, location)
                           : std::nullopt;
     if (next && hops + 1 >= kRedirectsMax) {
       return probe_failure(fmt::format("Get \"{}\": stopped after 10 redirects", *next));
     }
     if (next) {
-      url = *next;
+      url = next;
       continue;
     }
     std::string body;
@@ -257,9 +254,10 @@ std::optional<std::string> redirect_target(const std::string& url, std::string_v
 
 ProbeAnswer run_probe(Runtime& runtime, const ProbeRequest& request, const std::stop_token& stop) {
   if (json::find(request.handler, {"exec"}) != nullptr) return probe_exec(runtime, request, stop);
-  if (json::find(request.handler, {"httpGet"}) != nullptr) return probe_http(request, stop);
-  if (json::find(request.handler, {"tcpSocket"}) != nullptr) return probe_tcp(request);
-  if (json::find(request.handler, {"grpc"}) != nullptr) return probe_grpc(request, stop);
+  if (json::find(request.handler, {"httpGet"}) != nullptr)
+    return probe_http(runtime, request, stop);
+  if (json::find(request.handler, {"tcpSocket"}) != nullptr) return probe_tcp(runtime, request);
+  if (json::find(request.handler, {"grpc"}) != nullptr) return probe_grpc(runtime, request, stop);
   return error("the probe names no handler");
 }
 

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <latch>
 #include <thread>
 
 #include "node/health/crew.h"
 #include "node/health/hook.h"
+#include "node/health/pod_dialer.h"
 #include "node/testing/no_runtime.h"
 #include "node/testing/parse.h"
 
@@ -69,11 +71,23 @@ std::string plain(int status, const std::string& headers = "") {
   return "HTTP/1.1 " + std::to_string(status) + " X\r\nContent-Length: 0\r\n" + headers + "\r\n";
 }
 
+// A pod in the network of this process; counts the sockets that it was asked for.
+class OneNetwork : public NoRuntime {
+ public:
+  Result<int> open_socket(std::string_view pod_uid, bool v6) override {
+    if (pod_uid != "u") return fail(Code::kNotFound, "no such pod");
+    ++sockets;
+    return ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  }
+  int sockets = 0;
+};
+
 ProbeAnswer ask(const std::string& handler, const std::string& container = "{}",
                 milliseconds timeout = std::chrono::seconds(5)) {
-  NoRuntime runtime;
+  OneNetwork runtime;
   return run_probe(runtime,
-                   {.pod_ip = "127.0.0.1",
+                   {.pod_uid = "u",
+                    .pod_ip = "127.0.0.1",
                     .container = parse(container),
                     .handler = parse(handler),
                     .timeout = timeout},
@@ -155,6 +169,98 @@ TEST(HttpProbe, APortThatNobodyListensOnIsAFailure) {
                                                 ": connect: connection refused");
 }
 
+// Frames of HTTP/2: settings, headers, a message with this status, trailers with grpc-status 0.
+std::string grpc_answer(char status) {
+  using std::string_literals::operator""s;
+  return "\0\0\0\x04\0\0\0\0\0"s + "\0\0\x01\x01\x04\0\0\0\x01\x88"s +
+         "\0\0\x07\0\0\0\0\0\x01\0\0\0\0\x02\x08"s + status +
+         "\0\0\x0f\x01\x05\0\0\0\x01\0\x0bgrpc-status\x01"s + "0";
+}
+
+// Probe to cluster-admin: a path with line breaks wrote a second request, and a host of the
+// tenant's choice was Skiff's own listener.
+TEST(HttpProbe, ProbeToClusterAdminPathsAreEncodedAsKubeletDoes) {
+  Server server([](const std::string&) { return plain(200); });
+  const std::string port = std::to_string(server.port());
+  const auto path = [&](const std::string& text) {
+    return R"({"httpGet":{"path":")" + text + R"(","port":)" + port + "}}";
+  };
+  EXPECT_EQ(ask(path(R"(/ HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /b HTTP/1.1\r\nX: y)")).outcome,
+            ProbeOutcome::kSuccess);
+  EXPECT_TRUE(server.asked().starts_with(
+      "GET /%20HTTP/1.1%0D%0AHost:%20localhost%0D%0A%0D%0APOST%20/b%20HTTP/1.1%0D%0AX:%20y "
+      "HTTP/1.1\r\n"))
+      << server.asked();
+  EXPECT_EQ(ask(path("/a b?c=d")).outcome, ProbeOutcome::kSuccess);
+  EXPECT_TRUE(server.asked().starts_with("GET /a%20b?c=d HTTP/1.1\r\n")) << server.asked();
+}
+
+TEST(HttpProbe, WhatCannotBeSentIsAFailure) {
+  Server server([](const std::string&) { return plain(200); });
+  const ProbeAnswer header =
+      ask(get(server.port(), R"(,"httpHeaders":[{"name":"X-A","value":"b\r\n\r\nPOST / "}])"));
+  EXPECT_EQ(header.outcome, ProbeOutcome::kFailure);
+  EXPECT_NE(header.text.find("invalid header field value for \"X-A\""), std::string::npos)
+      << header.text;
+  for (const char* host : {R"(127.0.0.1\r\nX: y)", R"(127.0.0.1\u0000)", "a b", "u@127.0.0.1"}) {
+    const std::string field = R"(,"host":")" + std::string(host) + "\"";
+    EXPECT_EQ(ask(get(server.port(), field)).outcome, ProbeOutcome::kFailure) << host;
+    EXPECT_EQ(ask(R"({"tcpSocket":{"port":1)" + field + "}}").outcome, ProbeOutcome::kFailure);
+  }
+  EXPECT_EQ(server.asked(), "");
+}
+
+TEST(Probe, ProbeToClusterAdminSocketsAreThePodsOwn) {
+  Server server([](const std::string&) { return grpc_answer(1); });
+  const std::string port = std::to_string(server.port());
+  for (const std::string& handler :
+       {R"({"httpGet":{"host":"localhost","path":"/","port":)" + port + "}}",
+        R"({"tcpSocket":{"host":"127.0.0.1","port":)" + port + "}}",
+        R"({"grpc":{"port":)" + port + "}}"}) {
+    OneNetwork runtime;
+    const ProbeRequest request{.pod_uid = "u", .pod_ip = "127.0.0.1", .handler = parse(handler)};
+    (void)run_probe(runtime, request, {});
+    EXPECT_GE(runtime.sockets, 1) << handler;
+    ProbeRequest gone = request;
+    gone.pod_uid = "gone";
+    const ProbeAnswer answer = run_probe(runtime, gone, {});
+    EXPECT_NE(answer.outcome, ProbeOutcome::kSuccess) << handler;
+    EXPECT_NE(answer.text.find("no such pod"), std::string::npos) << answer.text;
+  }
+}
+
+TEST(PodDialer, APodWithALoopbackAddressIsWhatItCallsHere) {
+  OneNetwork runtime;
+  struct Case {
+    std::string host;
+    int port;
+    std::string ip;
+    int led;
+  };
+  const Case cases[] = {
+      {"127.0.0.1", 8080, "127.64.0.9", 8080}, {"localhost", 80, "127.64.0.9", 64592},
+      {"0.0.0.0", 8080, "127.64.0.9", 8080},   {"::1", 8080, "127.64.0.9", 8080},
+      {"::", 8080, "127.64.0.9", 8080},        {"127.0.0.7", 8080, "127.64.0.9", 8080},
+      {"127.64.0.5", 80, "127.64.0.5", 64592}, {"10.1.2.3", 80, "10.1.2.3", 80}};
+  for (const Case& c : cases) {
+    auto to = PodDialer::resolve(c.host, c.port);
+    ASSERT_TRUE(to) << c.host;
+    const auto fd = PodDialer(runtime, "u", "127.64.0.9").socket_for(*to);
+    ASSERT_TRUE(fd);
+    ::close(*fd);
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(*to);
+    EXPECT_EQ(v4.sin_family, AF_INET) << c.host;
+    char text[INET_ADDRSTRLEN];
+    EXPECT_EQ(std::string(::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text)), c.ip) << c.host;
+    EXPECT_EQ(ntohs(v4.sin_port), c.led) << c.host;
+    // A pod with a network of its own is asked for what was written.
+    auto own = PodDialer::resolve(c.host, c.port);
+    const sockaddr_storage before = *own;
+    ::close(*PodDialer(runtime, "u", "10.0.0.9").socket_for(*own));
+    EXPECT_EQ(std::memcmp(&before, &*own, sizeof before), 0) << c.host;
+  }
+}
+
 TEST(TcpProbe, AConnectionIsEnough) {
   Server server([](const std::string&) { return std::string(); });
   const std::string port = std::to_string(server.port());
@@ -174,14 +280,6 @@ TEST(TcpProbe, ARefusedConnectionIsAFailure) {
 TEST(Probe, APortByAnUnknownNameAndAHandlerWeLackTeachNothing) {
   EXPECT_EQ(ask(R"({"tcpSocket":{"port":"none"}})").outcome, ProbeOutcome::kError);
   EXPECT_EQ(ask(R"({"telepathy":{}})").outcome, ProbeOutcome::kError);
-}
-
-// Frames of HTTP/2: settings, headers, a message with this status, trailers with grpc-status 0.
-std::string grpc_answer(char status) {
-  using std::string_literals::operator""s;
-  return "\0\0\0\x04\0\0\0\0\0"s + "\0\0\x01\x01\x04\0\0\0\x01\x88"s +
-         "\0\0\x07\0\0\0\0\0\x01\0\0\0\0\x02\x08"s + status +
-         "\0\0\x0f\x01\x05\0\0\0\x01\0\x0bgrpc-status\x01"s + "0";
 }
 
 std::string grpc(int port) { return R"({"grpc":{"port":)" + std::to_string(port) + "}}"; }
@@ -245,8 +343,9 @@ TEST(Crew, SlowWorkHoldsUpNobodyAndIsToldToStop) {
 }
 
 Result<void> hook(const std::string& handler, const std::stop_token& stop = {}) {
-  NoRuntime runtime;
-  return run_hook(runtime, {.pod_ip = "127.0.0.1", .handler = parse(handler)}, stop);
+  OneNetwork runtime;
+  return run_hook(runtime, {.pod_uid = "u", .pod_ip = "127.0.0.1", .handler = parse(handler)},
+                  stop);
 }
 
 TEST(Hook, AnyAnswerToARequestIsWellAndNoneIsNot) {

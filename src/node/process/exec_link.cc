@@ -1,6 +1,7 @@
 #include "node/process/exec_link.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -97,9 +98,9 @@ Result<int> attach_in_pod(const std::string& pod_folder, std::string_view contai
   return read_answer(connection);
 }
 
-Result<int> socket_in_pod(const std::string& pod_folder) {
+Result<int> socket_in_pod(const std::string& pod_folder, bool v6) {
   SKIFF_ASSIGN(const Fd connection, connect_shim(pod_folder));
-  if (!write_all(connection.get(), "{\"op\":\"socket\"}\n")) {
+  if (!write_all(connection.get(), fmt::format("{{\"op\":\"socket\",\"v6\":{}}}\n", v6))) {
     return os_failure("the pod's shim went away");
   }
   return read_answer(connection);

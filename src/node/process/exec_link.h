@@ -15,6 +15,6 @@ Result<std::unique_ptr<ExecSession>> exec_in_pod(const std::string& pod_folder,
 // As Runtime::attach() and Runtime::open_socket().
 Result<int> attach_in_pod(const std::string& pod_folder, std::string_view container, bool input,
                           int out_fd, int err_fd);
-Result<int> socket_in_pod(const std::string& pod_folder);
+Result<int> socket_in_pod(const std::string& pod_folder, bool v6);
 
 }  // namespace skiff::node

@@ -124,7 +124,7 @@ class ProcessRuntime : public Runtime {
                                             const ExecSpec& spec) override;
   Result<int> attach(std::string_view pod_uid, std::string_view container, bool input, int out_fd,
                      int err_fd) override;
-  Result<int> open_socket(std::string_view pod_uid) override;
+  Result<int> open_socket(std::string_view pod_uid, bool v6) override;
   Result<void> lead_services(const std::vector<ServicePort>& ports) override;
   Result<SandboxRecord> inspect(std::string_view pod_uid) override;
   std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>& containers,
@@ -403,8 +403,8 @@ Result<void> ProcessRuntime::lead_services(const std::vector<ServicePort>& ports
   return node::lead_services(*network_, ports);
 }
 
-Result<int> ProcessRuntime::open_socket(std::string_view pod_uid) {
-  return socket_in_pod(folder_of(pod_uid));
+Result<int> ProcessRuntime::open_socket(std::string_view pod_uid, bool v6) {
+  return socket_in_pod(folder_of(pod_uid), v6);
 }
 
 Result<SandboxRecord> ProcessRuntime::inspect(std::string_view pod_uid) {

@@ -280,7 +280,8 @@ std::string Shim::answer(int fd, const std::string& line, Fd& gift) {
     done = attach(*request, connections_[fd], gift);
   } else if (op == "socket") {
     // Whoever connects it does so in the pod's network.
-    gift.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const bool v6 = json::get_bool(*request, {"v6"}).value_or(false);
+    gift.reset(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!gift.valid()) done = os_failure("cannot make a socket");
   } else if (op == "stop") {
     stop_all();
@@ -413,7 +414,7 @@ int say(std::string_view sentence, int code) {
 
 int run_shim(const std::string& pod_folder) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  ::prctl(PR_SET_NAME, "skiff-shim");
+  ::prctl(PR_SET_NAME, kShimName);
   Shim shim;
   if (const auto opened = shim.open(pod_folder); !opened) return say(opened.error().message, 1);
   (void)say("ready", 0);

@@ -6,6 +6,9 @@
 
 namespace skiff::node {
 
+// What /proc calls a shim. Whoever descends from a process of this name is of a pod.
+inline constexpr char kShimName[] = "skiff-shim";
+
 // The nursery: argv is {"skiff", "shim", folders}, where `folders` is any text as long as the path
 // of a pod's folder. Standard input is a SOCK_SEQPACKET socket: each message is a pod's folder and
 // comes with a descriptor to which its shim, a child of the nursery, says "ready" or a sentence

@@ -14,7 +14,7 @@ class NoRuntime : public Runtime {
     return no();
   }
   Result<int> attach(std::string_view, std::string_view, bool, int, int) override { return no(); }
-  Result<int> open_socket(std::string_view) override { return no(); }
+  Result<int> open_socket(std::string_view, bool) override { return no(); }
   Result<void> lead_services(const std::vector<ServicePort>&) override { return no(); }
   Result<SandboxRecord> inspect(std::string_view) override { return no(); }
   std::vector<std::optional<Reading>> measure(const std::vector<MeasureTarget>&, bool) override {
