@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/names.h"
 #include "base/quantity.h"
 #include "base/result.h"
@@ -21,7 +22,10 @@ inline constexpr std::string_view kImmutable = "field is immutable";
 
 class Rules {
  public:
-  void say(Cause cause) { out_.push_back(std::move(cause)); }
+  // One more than an error lists is enough to know that there are others.
+  void say(Cause cause) {
+    if (out_.size() <= limits::kNamedCauses) out_.push_back(std::move(cause));
+  }
   void add(std::vector<Cause> causes);
   std::vector<Cause> take() { return std::move(out_); }
   bool empty() const { return out_.empty(); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "apiserver/status.h"
 #include "apiserver/wire/body_check.h"
@@ -262,9 +263,10 @@ void warn_first(const std::string& warning, http::Response& response) {
 
 void add_warnings(const std::vector<std::string>& warnings, http::Response& response) {
   std::vector<std::string_view> told;
+  std::unordered_set<std::string_view> known;
   std::size_t all = 0;
   for (const std::string& warning : warnings) {
-    if (std::ranges::count(told, warning) > 0) continue;
+    if (!known.insert(warning).second) continue;
     told.emplace_back(warning);
     all += characters(warning);
   }

@@ -37,10 +37,12 @@ std::string_view text_of(const yaml_char_t* s) {
 // How much a value adds where an alias repeats it.
 struct Extent {
   std::size_t nodes = 1;
+  std::size_t bytes = 0;  // of its texts and keys
   std::size_t depth = 1;
 
   void add(const Extent& inner) {
     nodes += inner.nodes;
+    bytes += inner.bytes;
     depth = std::max(depth, inner.depth + 1);
   }
 };
@@ -48,9 +50,14 @@ struct Extent {
 Extent measure(const json::value& v) {
   Extent out;
   if (const json::object* o = v.if_object()) {
-    for (const auto& member : *o) out.add(measure(member.value()));
+    for (const auto& member : *o) {
+      out.bytes += member.key().size();
+      out.add(measure(member.value()));
+    }
   } else if (const json::array* a = v.if_array()) {
     for (const json::value& item : *a) out.add(measure(item));
+  } else if (const json::string* text = v.if_string()) {
+    out.bytes = text->size();
   }
   return out;
 }
@@ -152,17 +159,30 @@ class Reader {
     if (found == anchors_.end()) return bad(0, fmt::format("unknown anchor '{}' referenced", name));
     const Extent& extent = found->second.extent;
     if (depth + extent.depth > limits::kJsonDepth) return bad(event.line(), "nested too deeply");
-    nodes_ += extent.nodes;
-    if (nodes_ > limits::kYamlNodes) return bad(0, "document contains excessive aliasing");
+    SKIFF_TRY(count_copy(extent));
     return found->second.value;
   }
 
-  void remember(const yaml_char_t* anchor, const json::value& value) {
-    if (anchor == nullptr) return;
-    const Extent extent = measure(value);
-    // Keeping the value is itself a copy, so it counts.
+  // Called before anything is copied. What the text holds itself is as large as the text; what is
+  // copied has no other bound, and counts over all documents of a stream.
+  Result<void> count_copy(const Extent& extent) {
     nodes_ += extent.nodes;
+    copied_bytes_ += extent.bytes;
+    if (nodes_ <= limits::kYamlNodes && copied_bytes_ <= limits::kYamlCopiedBytes) return {};
+    return bad(0,
+               fmt::format("document contains excessive aliasing: anchors, aliases and merges "
+                           "may copy at most {} bytes, and the whole may have at most {} values; "
+                           "write it with fewer aliases, or as several documents",
+                           limits::kYamlCopiedBytes, limits::kYamlNodes));
+  }
+
+  // Keeping the value is itself a copy, so it counts.
+  Result<void> remember(const yaml_char_t* anchor, const json::value& value) {
+    if (anchor == nullptr) return {};
+    const Extent extent = measure(value);
+    SKIFF_TRY(count_copy(extent));
     anchors_[std::string(text_of(anchor))] = {value, extent};
+    return {};
   }
 
   Result<json::value> scalar(const Event& event) {
@@ -184,7 +204,7 @@ class Reader {
       out = json::string(text);
     }
     open_.erase(std::string(text_of(s.anchor)));
-    remember(s.anchor, out);
+    SKIFF_TRY(remember(s.anchor, out));
     return out;
   }
 
@@ -199,7 +219,7 @@ class Reader {
       out.push_back(std::move(item));
     }
     json::value result(std::move(out));
-    if (open.still()) remember(start.raw.data.sequence_start.anchor, result);
+    if (open.still()) SKIFF_TRY(remember(start.raw.data.sequence_start.anchor, result));
     return result;
   }
 
@@ -221,8 +241,10 @@ class Reader {
       } else if (!out.contains(key)) {
         out.emplace(key, std::move(value));
       } else if (doubled_ != nullptr) {
-        doubled_->push_back(
-            fmt::format("line {}: key \"{}\" already set in map", event.line(), key));
+        if (doubled_->size() < limits::kNamedFields) {
+          doubled_->push_back(
+              fmt::format("line {}: key \"{}\" already set in map", event.line(), key));
+        }
         out[key] = std::move(value);
       } else {
         return bad(event.line(), fmt::format("key \"{}\" is already set in this map", key));
@@ -230,13 +252,14 @@ class Reader {
     }
     for (const json::value& merged : merges) {
       for (const auto& [key, value] : merged.get_object()) {
-        nodes_ += measure(value).nodes;
-        if (nodes_ > limits::kYamlNodes) return bad(start.line(), "merges make it too large");
+        Extent extent = measure(value);
+        extent.bytes += key.size();
+        SKIFF_TRY(count_copy(extent));
         out.emplace(key, value);
       }
     }
     json::value result(std::move(out));
-    if (open.still()) remember(start.raw.data.mapping_start.anchor, result);
+    if (open.still()) SKIFF_TRY(remember(start.raw.data.mapping_start.anchor, result));
     return result;
   }
 
@@ -276,6 +299,7 @@ class Reader {
   std::map<std::string, Anchor, std::less<>> anchors_;
   std::set<std::string, std::less<>> open_;
   std::size_t nodes_ = 0;
+  std::size_t copied_bytes_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
-// A document that parses is written as one that means the same.
+// A document that parses is written as one that means the same, and aliases do not make it large.
 #include "base/fuzz.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/yaml.h"
 
 namespace {
@@ -28,11 +29,37 @@ bool same(const json::value& a, const json::value& b) {
   return a == b;
 }
 
+struct Size {
+  std::size_t values = 0;
+  std::size_t bytes = 0;
+};
+void measure(const json::value& v, Size& out) {
+  ++out.values;
+  if (const json::object* o = v.if_object()) {
+    for (const auto& member : *o) {
+      out.bytes += member.key().size();
+      measure(member.value(), out);
+    }
+  } else if (const json::array* a = v.if_array()) {
+    for (const json::value& item : *a) measure(item, out);
+  } else if (const json::string* text = v.if_string()) {
+    out.bytes += text->size();
+  }
+}
+
+// A number that is a key may be written longer than it was.
+constexpr std::size_t kLongerKeys = 32;
+
 }  // namespace
 
 SKIFF_FUZZ(text) {
   const auto documents = yaml::parse_all(text);
   if (!documents) return;
+  Size size;
+  for (const json::value& document : *documents) measure(document, size);
+  SKIFF_CHECK(size.values <= limits::kYamlNodes, "values are bounded");
+  SKIFF_CHECK(size.bytes <= kLongerKeys * text.size() + limits::kYamlCopiedBytes,
+              "what is copied is bounded");
   for (const json::value& document : *documents) {
     const std::string written = yaml::serialize(document);
     const auto again = yaml::parse(written);

@@ -110,6 +110,40 @@ TEST(Yaml, GrowthByAliasesIsBounded) {
   EXPECT_FALSE(parse(std::string(5000, '[')));
 }
 
+// Nodes were counted, but not the bytes of those that an alias repeats.
+TEST(Yaml, SmallBodiesKillTheServerByAliasesOfLongTexts) {
+  const std::string text = '"' + std::string(100'000, 'x') + '"';
+  const auto repeat = [](const std::string& line) {
+    std::string out;
+    for (int i = 0; i < 50; ++i) out += line;
+    return out;
+  };
+  std::string anchors, ends;
+  for (int i = 0; i < 50; ++i) {
+    anchors += fmt::format("&a{} [", i);
+    ends += ']';
+  }
+  const std::pair<const char*, std::string> cases[] = {
+      {"aliases", "a: &a " + text + "\nb:\n" + repeat("- *a\n")},
+      {"merges", "a: &a {k: " + text + "}\nb:\n" + repeat("- {<<: *a}\n")},
+      {"keys", "a: &a " + text + "\nb:\n" + repeat("- {*a : 1}\n")},
+      {"keys of maps", "a: &a {? " + text + " : 1}\nb:\n" + repeat("- *a\n")},
+      {"anchors around anchors", anchors + text + ends},
+      {"documents", repeat("a: &a " + text + "\nb: *a\n---\n")},
+  };
+  for (const auto& [name, body] : cases) {
+    const auto got = parse_all(body);
+    ASSERT_FALSE(got) << name;
+    EXPECT_EQ(got.error().message,
+              "yaml: document contains excessive aliasing: anchors, aliases and merges may copy at "
+              "most 3145728 bytes, and the whole may have at most 500000 values; write it with "
+              "fewer aliases, or as several documents")
+        << name;
+  }
+  EXPECT_TRUE(parse("a: &a " + text + "\nb: [*a, *a, *a]\n")) << "a few copies are fine";
+  EXPECT_TRUE(parse_all(repeat("a: " + text + "\n---\n"))) << "and so is a long text";
+}
+
 TEST(Yaml, AnyBytesGiveAnAnswer) {
   std::string bytes;
   std::uint32_t x = 1;

@@ -147,8 +147,8 @@ class Agent::Impl : public std::enable_shared_from_this<Agent::Impl> {
   const AgentOptions options_;
   ApiAddress api_ = {};  // set before the first thread starts
   NodeInput node_ = {};
-  Mailbox mailbox_ = {};
-  Mailbox jobs_ = {};
+  Mailbox mailbox_ = {}, jobs_ = {};
+  const std::shared_ptr<HeldBytes> held_ = std::make_shared<HeldBytes>();  // by jobs that wait
   Crew probers_{64};
   Crew hookers_{64};  // hooks may take minutes: probes do not wait behind them
   Crew pullers_{4};

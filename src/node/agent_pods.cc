@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "api/meta.h"
+#include "base/limits.h"
 #include "base/quantity.h"
 #include "node/agent_impl.h"
 #include "node/host_ports.h"
@@ -465,13 +466,20 @@ void Agent::Impl::obstruct(Pod& pod, const std::string& container, const Refusal
 }
 
 bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start>& starts) {
+  if (*held_ > limits::kStartingBytes) {
+    wake_pod(pod, kStartingPause);
+    return true;
+  }
   json::value object = *pod.object;
   if (pod.sandbox && !pod.sandbox->ip.empty()) {
     json::make_object(object, {"status"})["podIP"] = pod.sandbox->ip;
   }
   std::vector<Setup> setups;
+  std::size_t bytes = 0;
   bool obstructed = false;
   for (const PodActions::Start& start : starts) {
+    // The others are planned again when these have started.
+    if (setups.size() >= limits::kStartingContainers || bytes > limits::kStartingBytes / 4) break;
     const json::value* container = find_container(object, start.container);
     if (container == nullptr) continue;
     const auto image = image_for(pod, *container, start.attempt);
@@ -481,6 +489,7 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
     if (setup) {
       pod.obstacles.erase(start.container);
       setup->trains = trains(object);
+      bytes += bytes_of(*setup);
       setups.push_back(std::move(*setup));
     } else {
       obstruct(pod, start.container, setup.error());
@@ -490,15 +499,15 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
   if (setups.empty()) return !obstructed;
   const bool own_hosts = !options_.dns_address.empty() &&
                          !json::get_bool(object, {"spec", "hostNetwork"}).value_or(false);
-  run_job(
-      pod,
-      [uid = pod.uid, setups = std::move(setups), hidden = options_.hidden,
-       images = options_.images, hosts = own_hosts ? hosts_for(object, nullptr) : std::string()](
-          Runtime& runtime) mutable -> Outcome {
-        StartReport report = start_all(runtime, uid, std::move(setups), hosts, hidden, images);
-        Result<SandboxRecord> record = runtime.inspect(uid);
-        return
-            [report = std::move(report), record = std::move(record)](Impl& agent, Pod& at) mutable {
+  run_job(pod,
+          [uid = pod.uid, held = hold(held_, bytes), setups = std::move(setups),
+           hidden = options_.hidden, images = options_.images,
+           hosts = own_hosts ? hosts_for(object, nullptr)
+                             : std::string()](Runtime& runtime) mutable -> Outcome {
+            StartReport report = start_all(runtime, uid, std::move(setups), hosts, hidden, images);
+            Result<SandboxRecord> record = runtime.inspect(uid);
+            return [report = std::move(report), record = std::move(record)](Impl& agent,
+                                                                            Pod& at) mutable {
               if (record) at.sandbox = std::move(*record);
               for (const auto& [name, refusal] : report.failures) {
                 agent.obstruct(at, name, refusal);
@@ -514,7 +523,7 @@ bool Agent::Impl::start_containers(Pod& pod, const std::vector<PodActions::Start
                 agent.events_.record(*at.object, start_note(at.sandbox, name), now);
               }
             };
-      });
+          });
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/meta.h"
+#include "base/limits.h"
 #include "node/agent_impl.h"
 
 namespace skiff::node {
@@ -97,7 +98,9 @@ void Agent::Impl::check_volumes() {
 }
 
 void Agent::Impl::tend_volumes(Pod& pod) {
-  const bool refresh = std::exchange(pod.refresh, false);
+  const bool full = *held_ > limits::kStartingBytes;
+  if (full && pod.refresh) wake_pod(pod, kStartingPause);
+  const bool refresh = !full && std::exchange(pod.refresh, false);
   const bool measure = std::exchange(pod.measure, false);
   // One that has not begun gets everything anew when it does.
   const bool begun = pod.sandbox && pod.sandbox->alive && !pod.sandbox->containers.empty();
@@ -117,7 +120,7 @@ void Agent::Impl::tend_volumes(Pod& pod) {
   if (volumes.empty() && limits.empty()) return;
   run_job(
       pod,
-      [uid = pod.uid, volumes = std::move(volumes),
+      [uid = pod.uid, held = hold(held_, bytes_of(volumes)), volumes = std::move(volumes),
        limits = std::move(limits)](Runtime& runtime) -> Outcome {
         const Result<std::string> folder = runtime.pod_folder(uid);
         if (!folder) return [](Impl&, Pod&) {};

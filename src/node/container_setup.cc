@@ -92,6 +92,24 @@ std::expected<Setup, Refusal> set_up_container(SetupInput input) {
   return out;
 }
 
+std::size_t bytes_of(const std::vector<Volume>& volumes) {
+  std::size_t out = 0;
+  for (const Volume& volume : volumes) out += volume.file_bytes;
+  return out;
+}
+
+std::size_t bytes_of(const Setup& setup) {
+  std::size_t out = bytes_of(setup.volumes);
+  for (const std::string& text : setup.spec.argv) out += text.size();
+  for (const std::string& text : setup.spec.env) out += 2 * text.size();  // and its variable
+  return out;
+}
+
+std::shared_ptr<void> hold(const std::shared_ptr<HeldBytes>& held, std::size_t bytes) {
+  *held += bytes;
+  return {nullptr, [held, bytes](void*) { *held -= bytes; }};
+}
+
 std::expected<ContainerSpec, Refusal> mount_volumes(Setup setup, const std::string& pod_folder,
                                                     const std::vector<std::string>& hidden) {
   // An image mapping shows no more of the machine than a volume may.

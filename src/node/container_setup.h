@@ -1,7 +1,10 @@
 // From a container of a pod to what the runtime is asked to start.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <expected>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +35,17 @@ struct Setup {
   std::optional<image::StoredImage> stored = {};  // whose layers are to be its files
   bool trains = false;                            // it gets a file to tell its progress in
 };
+
+// Environment, arguments and files that it holds, all of which somebody else chose.
+std::size_t bytes_of(const Setup& setup);
+std::size_t bytes_of(const std::vector<Volume>& volumes);
+
+// What jobs hold that wait for a worker: a small pod can name much, and there may be many pods.
+using HeldBytes = std::atomic<std::size_t>;
+// How long a pod waits that finds them too many.
+inline constexpr std::chrono::milliseconds kStartingPause(200);
+// Counts the bytes until the last copy of what is returned has gone.
+std::shared_ptr<void> hold(const std::shared_ptr<HeldBytes>& held, std::size_t bytes);
 
 // Pure but for the lookup of config maps and secrets.
 std::expected<Setup, Refusal> set_up_container(SetupInput input);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "api/meta.h"
 #include "base/base64.h"
+#include "base/limits.h"
 #include "base/quantity.h"
 #include "base/strings.h"
 
@@ -18,13 +20,33 @@ constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 // Variables as they are put together, with an index: a namespace may have thousands of services.
 class Table {
  public:
-  void put(std::string_view name, std::string value) {
+  // Fails where a program could not be started with it.
+  Result<void> put(std::string_view name, std::string value) {
+    const std::size_t size = name.size() + value.size() + 2;  // NAME=value and the zero behind it
+    written_ += size;
+    if (size > limits::kArgumentBytes) {
+      return fail(Code::kInvalid,
+                  fmt::format("the variable \"{}\" has {} bytes, and a program can be started with "
+                              "at most {} in one; use a volume for large values",
+                              name.substr(0, 200), size, limits::kArgumentBytes));
+    }
     const auto [at, first] = index_.try_emplace(std::string(name), list_.size());
     if (first) {
       list_.emplace_back(name, std::move(value));
+      bytes_ += size;
     } else {
-      list_[at->second].second = std::move(value);
+      std::string& old = list_[at->second].second;
+      bytes_ += value.size();
+      bytes_ -= old.size();
+      old = std::move(value);
     }
+    if (bytes_ <= limits::kArgumentsBytes && written_ <= kWritten) return {};
+    return fail(
+        Code::kInvalid,
+        fmt::format("the environment of the container has more than {} bytes, and a program "
+                    "can be started with no more; use volumes for large values, fewer "
+                    "envFrom, or enableServiceLinks: false where there are many services",
+                    limits::kArgumentsBytes));
   }
   const std::string* find(std::string_view name) const {
     const auto at = index_.find(std::string(name));
@@ -33,8 +55,13 @@ class Table {
   Variables take() { return std::move(list_); }
 
  private:
+  // With what was replaced: a pod may define one variable again and again.
+  static constexpr std::size_t kWritten = 8 * limits::kArgumentsBytes;
+
   Variables list_ = {};
   std::unordered_map<std::string, std::size_t> index_ = {};  // places in the list
+  std::size_t bytes_ = 0;
+  std::size_t written_ = 0;
 };
 
 const std::string* look_up(const Variables& variables, std::string_view name) {
@@ -44,11 +71,16 @@ const std::string* look_up(const Variables& variables, std::string_view name) {
   return nullptr;
 }
 
-// `find`: a variable's value by its name, or null.
+// `find`: a variable's value by its name, or null. A variable may repeat another twice, the next
+// one that twice, and so on: what grows beyond what a program can be given is refused before it is
+// made.
 template <class Find>
-std::string expand_by(std::string_view text, Find find) {
+Result<std::string> expand_by(std::string_view text, Find find) {
   std::string out;
+  // Behind the last ")" nothing can be a reference, and need not be searched for its end.
+  const std::size_t last_end = text.rfind(')');
   for (std::size_t i = 0; i < text.size(); ++i) {
+    if (out.size() > limits::kArgumentBytes) break;
     const bool last = i + 1 == text.size();
     if (text[i] != '$' || last) {
       out += text[i];
@@ -59,8 +91,9 @@ std::string expand_by(std::string_view text, Find find) {
       ++i;
       continue;
     }
-    const std::size_t end = text[i + 1] == '(' ? text.find(')', i) : std::string_view::npos;
-    if (end == std::string_view::npos) {
+    const bool opens = text[i + 1] == '(' && last_end != text.npos && i < last_end;
+    const std::size_t end = opens ? text.find(')', i) : text.npos;
+    if (end == text.npos) {
       out += '$';
       continue;
     }
@@ -68,6 +101,14 @@ std::string expand_by(std::string_view text, Find find) {
     const std::string* value = find(name);
     out += value != nullptr ? std::string_view(*value) : text.substr(i, end - i + 1);
     i = end;
+  }
+  if (out.size() > limits::kArgumentBytes) {
+    return fail(
+        Code::kInvalid,
+        fmt::format("\"{}{}\" expands to more than {} bytes, and a program can be started "
+                    "with no more in one argument or variable; refer to fewer variables, or "
+                    "use a volume for large values",
+                    text.substr(0, 40), text.size() > 40 ? "..." : "", limits::kArgumentBytes));
   }
   return out;
 }
@@ -110,33 +151,97 @@ Result<void> add_env_from(const EnvironmentInput& input, Table& out) {
       return fail(source.error().code, fmt::format("{} \"{}\" not found", kind_word(kind), name));
     const std::string prefix(json::get_string(from, {"prefix"}));
     for (auto& [key, value] : source_entries(kind, *source)) {
-      if (usable_name(key)) out.put(prefix + key, std::move(value));
+      if (usable_name(key)) SKIFF_TRY(out.put(prefix + key, std::move(value)));
     }
   }
   return {};
 }
 
-// Nothing: the reference is optional and there is no such key.
-Result<std::optional<std::string>> key_value(const EnvironmentInput& input, SourceKind kind,
-                                             const json::value& reference) {
-  const std::string_view name = json::get_string(reference, {"name"});
-  const std::string_view key = json::get_string(reference, {"key"});
-  const Result<json::value> source = input.lookup(kind, name);
-  if (!source) {
-    if (source.error().code == Code::kNotFound && optional(reference)) return std::nullopt;
-    if (source.error().code != Code::kNotFound) return std::unexpected(source.error());
-    return fail(Code::kNotFound, fmt::format("{} \"{}\" not found", kind_word(kind), name));
+// The bytes under one key; nothing where there is none.
+std::optional<std::string> entry_of(SourceKind kind, const json::value& source,
+                                    std::string_view key) {
+  const json::value* plain = json::find(source, {"data", key});
+  const json::value* binary = json::find(source, {"binaryData", key});
+  if (plain != nullptr && plain->is_string()) {
+    const std::string_view text = json::view(plain->get_string());
+    return kind == SourceKind::kSecret ? base64::decode(text).value_or(std::string())
+                                       : std::string(text);
   }
-  for (auto& [known, value] : source_entries(kind, *source)) {
-    if (known == key) return std::move(value);
-  }
-  if (optional(reference)) return std::nullopt;
-  return fail(Code::kNotFound, fmt::format("couldn't find key {} in {} {}/{}", key,
-                                           kind == SourceKind::kConfigMap ? "ConfigMap" : "Secret",
-                                           api::ns(input.pod), name));
+  if (binary == nullptr || !binary->is_string()) return std::nullopt;
+  return base64::decode(json::view(binary->get_string())).value_or(std::string());
 }
 
-Result<std::optional<std::string>> value_from(const EnvironmentInput& input,
+// What the env of a container takes from config maps and secrets. Each of these is read once,
+// however many variables refer to it, and only the keys that they name are kept.
+class KeySources {
+ public:
+  explicit KeySources(const EnvironmentInput& input) : input_(input) {
+    for (const json::value& entry : json::get_array(input.container, {"env"})) {
+      for (const auto& [field, kind] : kFields) {
+        const json::value* reference = json::find(entry, {"valueFrom", field});
+        if (reference == nullptr) continue;
+        Source& source = sources_[{kind, std::string(json::get_string(*reference, {"name"}))}];
+        source.keys.try_emplace(std::string(json::get_string(*reference, {"key"})));
+      }
+    }
+  }
+
+  // Nothing: the reference is optional and there is no such key.
+  Result<std::optional<std::string>> value(SourceKind kind, const json::value& reference) {
+    const std::string name(json::get_string(reference, {"name"}));
+    const std::string key(json::get_string(reference, {"key"}));
+    Source& source = sources_[{kind, name}];
+    SKIFF_TRY(read(kind, name, source));
+    if (source.error) {
+      const bool absent = source.error->code == Code::kNotFound;
+      if (absent && optional(reference)) return std::nullopt;
+      if (!absent) return std::unexpected(*source.error);
+      return fail(Code::kNotFound, fmt::format("{} \"{}\" not found", kind_word(kind), name));
+    }
+    if (const auto& found = source.keys[key]) return *found;
+    if (optional(reference)) return std::nullopt;
+    return fail(Code::kNotFound,
+                fmt::format("couldn't find key {} in {} {}/{}", key,
+                            kind == SourceKind::kConfigMap ? "ConfigMap" : "Secret",
+                            api::ns(input_.pod), name));
+  }
+
+ private:
+  struct Source {
+    std::map<std::string, std::optional<std::string>> keys = {};  // that somebody names
+    std::optional<Error> error = {};
+    bool read = false;
+  };
+  static constexpr std::pair<std::string_view, SourceKind> kFields[] = {
+      {"configMapKeyRef", SourceKind::kConfigMap}, {"secretKeyRef", SourceKind::kSecret}};
+
+  Result<void> read(SourceKind kind, const std::string& name, Source& source) {
+    if (std::exchange(source.read, true)) return {};
+    const Result<json::value> object = input_.lookup(kind, name);
+    if (!object) {
+      source.error = object.error();
+      return {};
+    }
+    for (auto& [key, value] : source.keys) {
+      value = entry_of(kind, *object, key);
+      kept_ += value ? value->size() : 0;
+      if (kept_ <= limits::kArgumentsBytes) continue;
+      return fail(
+          Code::kInvalid,
+          fmt::format("the environment of the container takes more than {} bytes from config "
+                      "maps and secrets, and a program can be started with no more; use "
+                      "volumes for large values",
+                      limits::kArgumentsBytes));
+    }
+    return {};
+  }
+
+  const EnvironmentInput& input_;
+  std::map<std::pair<SourceKind, std::string>, Source> sources_ = {};
+  std::size_t kept_ = 0;
+};
+
+Result<std::optional<std::string>> value_from(const EnvironmentInput& input, KeySources& sources,
                                               const json::value& from) {
   if (const json::value* field = json::find(from, {"fieldRef"})) {
     SKIFF_ASSIGN(std::string value,
@@ -148,10 +253,10 @@ Result<std::optional<std::string>> value_from(const EnvironmentInput& input,
     return value;
   }
   if (const json::value* reference = json::find(from, {"configMapKeyRef"})) {
-    return key_value(input, SourceKind::kConfigMap, *reference);
+    return sources.value(SourceKind::kConfigMap, *reference);
   }
   if (const json::value* reference = json::find(from, {"secretKeyRef"})) {
-    return key_value(input, SourceKind::kSecret, *reference);
+    return sources.value(SourceKind::kSecret, *reference);
   }
   return fail(Code::kInvalid,
               "valueFrom has no source that Skiff knows: fieldRef, "
@@ -159,45 +264,48 @@ Result<std::optional<std::string>> value_from(const EnvironmentInput& input,
 }
 
 Result<void> add_env(const EnvironmentInput& input, Table& out) {
+  KeySources sources(input);
   for (const json::value& entry : json::get_array(input.container, {"env"})) {
     const std::string_view name = json::get_string(entry, {"name"});
     if (!usable_name(name)) continue;
     if (const json::value* from = json::find(entry, {"valueFrom"})) {
-      SKIFF_ASSIGN(std::optional<std::string> value, value_from(input, *from));
-      if (value) out.put(name, std::move(*value));
+      SKIFF_ASSIGN(std::optional<std::string> value, value_from(input, sources, *from));
+      if (value) SKIFF_TRY(out.put(name, std::move(*value)));
       continue;
     }
-    out.put(name, expand_by(json::get_string(entry, {"value"}),
-                            [&out](std::string_view known) { return out.find(known); }));
+    SKIFF_ASSIGN(std::string value,
+                 expand_by(json::get_string(entry, {"value"}),
+                           [&out](std::string_view known) { return out.find(known); }));
+    SKIFF_TRY(out.put(name, std::move(value)));
   }
   return {};
 }
 
-Table base_variables(const EnvironmentInput& input) {
+Result<Table> base_variables(const EnvironmentInput& input) {
   Table out;
   const auto from_machine = [&](std::string_view name, std::string_view fallback) {
     const std::string* value = look_up(input.machine, name);
-    out.put(name, input.host_image && value != nullptr ? *value : std::string(fallback));
+    return out.put(name, input.host_image && value != nullptr ? *value : std::string(fallback));
   };
-  from_machine("PATH", kPath);
-  from_machine("HOME", "/root");
-  from_machine("LANG", "C.UTF-8");
+  SKIFF_TRY(from_machine("PATH", kPath));
+  SKIFF_TRY(from_machine("HOME", "/root"));
+  SKIFF_TRY(from_machine("LANG", "C.UTF-8"));
   for (const auto& [name, value] : input.machine) {
-    if (passed_on(name)) out.put(name, value);
+    if (passed_on(name)) SKIFF_TRY(out.put(name, value));
   }
   std::string_view hostname = json::get_string(input.pod, {"spec", "hostname"});
-  out.put("HOSTNAME", std::string(hostname.empty() ? api::name(input.pod) : hostname));
+  SKIFF_TRY(out.put("HOSTNAME", std::string(hostname.empty() ? api::name(input.pod) : hostname)));
   if (!input.api_host.empty()) {
-    out.put("KUBERNETES_SERVICE_HOST", input.api_host);
-    out.put("KUBERNETES_SERVICE_PORT", std::to_string(input.api_port));
-    out.put("KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(input.api_port));
+    SKIFF_TRY(out.put("KUBERNETES_SERVICE_HOST", input.api_host));
+    SKIFF_TRY(out.put("KUBERNETES_SERVICE_PORT", std::to_string(input.api_port)));
+    SKIFF_TRY(out.put("KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(input.api_port)));
   }
-  for (const auto& [name, value] : input.image) out.put(name, value);
-  for (const auto& [name, value] : input.services) out.put(name, value);
-  for (const auto& [name, value] : input.devices) out.put(name, value);
+  for (const auto& [name, value] : input.image) SKIFF_TRY(out.put(name, value));
+  for (const auto& [name, value] : input.services) SKIFF_TRY(out.put(name, value));
+  for (const auto& [name, value] : input.devices) SKIFF_TRY(out.put(name, value));
   if (!input.venv.empty()) {
-    out.put("VIRTUAL_ENV", input.venv);
-    out.put("PATH", input.venv + "/bin:" + *out.find("PATH"));
+    SKIFF_TRY(out.put("VIRTUAL_ENV", input.venv));
+    SKIFF_TRY(out.put("PATH", input.venv + "/bin:" + *out.find("PATH")));
   }
   return out;
 }
@@ -232,13 +340,31 @@ std::string address_list(const json::value& pod, std::string_view list, std::str
 
 }  // namespace
 
-std::string expand(std::string_view text, const Variables& variables) {
+Result<std::string> expand(std::string_view text, const Variables& variables) {
   return expand_by(text, [&](std::string_view name) { return look_up(variables, name); });
 }
 
-std::vector<std::string> expand_all(const json::array& texts, const Variables& variables) {
+Result<std::vector<std::string>> expand_all(const json::array& texts, const Variables& variables) {
+  std::unordered_map<std::string_view, const std::string*> index;
+  for (const auto& [name, value] : variables) index.emplace(name, &value);
   std::vector<std::string> out;
-  for (const std::string& text : json::strings(texts)) out.push_back(expand(text, variables));
+  std::size_t bytes = 0;
+  for (const json::value& text : texts) {
+    if (!text.is_string()) continue;
+    SKIFF_ASSIGN(std::string argument,
+                 expand_by(json::view(text.get_string()), [&](std::string_view name) {
+                   const auto at = index.find(name);
+                   return at == index.end() ? nullptr : at->second;
+                 }));
+    bytes += argument.size() + 1;
+    if (bytes > limits::kArgumentsBytes) {
+      return fail(Code::kInvalid,
+                  fmt::format("command and args expand to more than {} bytes, and a program can be "
+                              "started with no more; use a volume for large values",
+                              limits::kArgumentsBytes));
+    }
+    out.push_back(std::move(argument));
+  }
   return out;
 }
 
@@ -317,7 +443,7 @@ std::vector<std::pair<std::string, std::string>> source_entries(SourceKind kind,
 }
 
 Result<Variables> build_environment(const EnvironmentInput& input) {
-  Table out = base_variables(input);
+  SKIFF_ASSIGN(Table out, base_variables(input));
   SKIFF_TRY(add_env_from(input, out));
   SKIFF_TRY(add_env(input, out));
   return out.take();

@@ -53,9 +53,10 @@ struct EnvironmentInput {
 // Errors are sentences for CreateContainerConfigError.
 Result<Variables> build_environment(const EnvironmentInput& input);
 
-// $(NAME) by its value, $$ by $; a name that is not there is left as it stands.
-std::string expand(std::string_view text, const Variables& variables);
-std::vector<std::string> expand_all(const json::array& texts, const Variables& variables);
+// $(NAME) by its value, $$ by $; a name that is not there is left as it stands. What becomes larger
+// than the kernel passes to a program is an error.
+Result<std::string> expand(std::string_view text, const Variables& variables);
+Result<std::vector<std::string>> expand_all(const json::array& texts, const Variables& variables);
 
 // The value of a downward API field (metadata.labels['a'], status.podIP), or what is wrong.
 Result<std::string> field_value(const json::value& pod, std::string_view path);

@@ -1,5 +1,6 @@
 #include "node/environment.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -193,6 +194,98 @@ TEST(Expand, FollowsTheRulesOfKubernetes) {
       {"$(A", "$(A"}, {"a$", "a$"},      {"$$", "$"},      {"x$(A)$(A)y", "x11y"},
   };
   for (const auto& [text, expected] : kCases) EXPECT_EQ(expand(text, known), expected) << text;
+}
+
+// Each variable is the one before it twice: forty of them would fill the machine.
+TEST(Environment, SmallBodiesKillTheServerByVariablesThatDouble) {
+  std::string env = R"({"name":"V0","value":"0123456789abcdef"})";
+  for (int i = 1; i <= 40; ++i) {
+    env += fmt::format(R"x(,{{"name":"V{0}","value":"$(V{1})$(V{1})"}})x", i, i - 1);
+  }
+  EXPECT_EQ(build(R"({"env":[)" + env + "]}").error,
+            "\"$(V13)$(V13)\" expands to more than 131072 bytes, and a program can be started with "
+            "no more in one argument or variable; refer to fewer variables, or use a volume for "
+            "large values");
+}
+
+TEST(Environment, IsNoLargerThanAProgramCanBeStartedWith) {
+  const std::string large(100'000, 'x');
+  const auto several = [&](int count, std::string_view name) {
+    std::string out;
+    for (int i = 0; i < count; ++i) {
+      out += fmt::format(R"({}{{"name":"{}","value":"{}"}})", i == 0 ? "" : ",",
+                         fmt::format(fmt::runtime(name), i), large);
+    }
+    return R"({"env":[)" + out + "]}";
+  };
+  const std::string whole =
+      "the environment of the container has more than 2097152 bytes, and a program can be started "
+      "with no more; use volumes for large values, fewer envFrom, or enableServiceLinks: false "
+      "where there are many services";
+  EXPECT_EQ(build(several(20, "V{}")).error, "");
+  EXPECT_EQ(build(several(30, "V{}")).error, whole);
+  EXPECT_EQ(build(several(30, "SAME")).error, "") << "only the last one counts";
+  EXPECT_EQ(build(several(300, "SAME")).error, whole) << "but not for ever";
+  const std::string longer(140'000, 'x');
+  EXPECT_EQ(build(R"({"env":[{"name":"A","value":")" + longer + R"("}]})").error.substr(0, 60),
+            R"("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..." expands to )");
+  const json::value container = parse(R"({"envFrom":[{"configMapRef":{"name":"m"}}]})");
+  const auto built =
+      build_environment({.pod = kPod,
+                         .container = container,
+                         .lookup = [&](SourceKind, std::string_view) -> Result<json::value> {
+                           return json::object{{"data", {{"A", json::string(longer)}}}};
+                         }});
+  ASSERT_FALSE(built);
+  EXPECT_EQ(built.error().message,
+            "the variable \"A\" has 140003 bytes, and a program can be started with at most 131072 "
+            "in one; use a volume for large values");
+}
+
+TEST(Environment, ReadsAConfigMapOnceForAllVariables) {
+  std::string env;
+  for (int i = 0; i < 1'000; ++i) {
+    env += fmt::format(
+        R"({}{{"name":"V{}","valueFrom":{{"configMapKeyRef":{{"name":"m","key":"k{}"}}}}}})",
+        i == 0 ? "" : ",", i, i % 3);
+  }
+  const json::value container = parse(R"({"env":[)" + env + "]}");
+  int lookups = 0;
+  const auto built = build_environment(
+      {.pod = kPod,
+       .container = container,
+       .lookup = [&](SourceKind, std::string_view) -> Result<json::value> {
+         ++lookups;
+         return parse(R"({"data":{"k0":"a","k1":"b"},"binaryData":{"k2":"Yw=="}})");
+       }});
+  ASSERT_TRUE(built) << built.error().message;
+  EXPECT_EQ(lookups, 1);
+  EXPECT_EQ(built->back(), (std::pair<std::string, std::string>("V999", "a")));
+  EXPECT_EQ((*built)[built->size() - 2].second, "c");
+}
+
+TEST(Expand, SmallBodiesKillTheServerByArgumentsThatGrow) {
+  const Variables known = {{"A", std::string(100'000, 'x')}};
+  EXPECT_FALSE(expand("$(A)$(A)", known));
+  json::array args;
+  for (int i = 0; i < 30; ++i) args.emplace_back("$(A)");
+  const auto expanded = expand_all(args, known);
+  ASSERT_FALSE(expanded);
+  EXPECT_EQ(expanded.error().message,
+            "command and args expand to more than 2097152 bytes, and a program can be started with "
+            "no more; use a volume for large values");
+  const json::value container = json::object{{"command", {"true"}}, {"args", args}};
+  const auto refused = command_line(container, {}, known);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, "CreateContainerConfigError");
+}
+
+// Each "$(" was searched for its end to the end of the text.
+TEST(Expand, LooksForTheEndOfAReferenceOnlyWhereOneCanBe) {
+  std::string text;
+  for (int i = 0; i < 60'000; ++i) text += "$(";
+  EXPECT_EQ(expand(text, {}), text);
+  EXPECT_EQ(expand("$(A)" + text, {{"A", "1"}}), "1" + text);
 }
 
 TEST(Images, AreMatchedByPattern) {

@@ -120,11 +120,17 @@ std::expected<std::vector<std::string>, Refusal> command_line(const json::value&
                                                               const Variables& variables) {
   const json::array& command = json::get_array(container, {"command"});
   const json::array& args = json::get_array(container, {"args"});
-  std::vector<std::string> out =
-      command.empty() ? image.entrypoint : expand_all(command, variables);
+  const auto refused = [](const Error& error) {
+    return std::unexpected(Refusal{"CreateContainerConfigError", error.message});
+  };
+  Result<std::vector<std::string>> own = expand_all(command, variables);
+  if (!own) return refused(own.error());
+  Result<std::vector<std::string>> own_args = expand_all(args, variables);
+  if (!own_args) return refused(own_args.error());
+  std::vector<std::string> out = command.empty() ? image.entrypoint : std::move(*own);
   // A command of the pod replaces the image's arguments too; so Kubernetes and Docker do it.
   std::vector<std::string> rest =
-      args.empty() && command.empty() ? image.args : expand_all(args, variables);
+      args.empty() && command.empty() ? image.args : std::move(*own_args);
   out.insert(out.end(), rest.begin(), rest.end());
   const bool nothing = command.empty() && image.entrypoint.empty();
   // With a root file system of its own the image's args may be the whole command (CMD).

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "api/core/claims.h"
 #include "api/meta.h"
+#include "base/limits.h"
 #include "base/quantity.h"
 #include "base/strings.h"
 #include "node/security.h"
@@ -20,11 +22,21 @@ int mode_of(const json::value& source, std::string_view field, int fallback) {
   return mode ? static_cast<int>(*mode & 0777) : fallback;
 }
 
+Result<void> check_file_bytes(std::size_t bytes) {
+  if (bytes <= limits::kVolumeFileBytes) return {};
+  return fail(Code::kInvalid,
+              fmt::format("the files of the pod's volumes have more than {} bytes; use fewer items "
+                          "of config maps and secrets, or a persistentVolumeClaim",
+                          limits::kVolumeFileBytes));
+}
+
 Result<void> add_file(Volume& volume, VolumeFile file) {
   if (!stays_inside(file.path) || file.path.starts_with("..")) {
     return fail(Code::kInvalid, fmt::format("volume \"{}\": path \"{}\" would leave the volume",
                                             volume.name, file.path));
   }
+  volume.file_bytes += file.path.size() + file.data.size();
+  SKIFF_TRY(check_file_bytes(volume.file_bytes));
   if (volume.group) file.mode |= 0440;
   volume.files.push_back(std::move(file));
   return {};
@@ -38,16 +50,17 @@ Result<void> add_entries(Volume& volume, const json::value& source, const Entrie
     for (const auto& [key, data] : entries) SKIFF_TRY(add_file(volume, {key, data, mode}));
     return {};
   }
+  std::unordered_map<std::string_view, const std::string*> index;
+  for (const auto& [key, data] : entries) index.emplace(key, &data);
   for (const json::value& item : items) {
     const std::string_view key = json::get_string(item, {"key"});
-    const auto found = std::find_if(entries.begin(), entries.end(),
-                                    [&](const auto& entry) { return entry.first == key; });
-    if (found == entries.end()) {
+    const auto at = index.find(key);
+    if (at == index.end()) {
       if (json::get_bool(source, {"optional"}).value_or(false)) continue;
       return fail(Code::kNotFound,
                   fmt::format("volume \"{}\": {} has no key \"{}\"", volume.name, what, key));
     }
-    SKIFF_TRY(add_file(volume, {std::string(json::get_string(item, {"path"})), found->second,
+    SKIFF_TRY(add_file(volume, {std::string(json::get_string(item, {"path"})), *at->second,
                                 mode_of(item, "mode", mode)}));
   }
   return {};
@@ -284,8 +297,10 @@ bool stays_inside(std::string_view path) {
 
 Result<std::vector<Volume>> plan_volumes(const EnvironmentInput& environment) {
   std::vector<Volume> out;
+  std::size_t bytes = 0;
   for (const json::value& spec : json::get_array(environment.pod, {"spec", "volumes"})) {
     SKIFF_ASSIGN(Volume volume, plan_volume(environment, spec));
+    SKIFF_TRY(check_file_bytes(bytes += volume.file_bytes));
     out.push_back(std::move(volume));
   }
   return out;
@@ -293,9 +308,15 @@ Result<std::vector<Volume>> plan_volumes(const EnvironmentInput& environment) {
 
 Refresh plan_refresh(const EnvironmentInput& environment) {
   Refresh out;
+  std::size_t bytes = 0;
   for (const json::value& spec : json::get_array(environment.pod, {"spec", "volumes"})) {
     if (!made_of_files(spec)) continue;
     Result<Volume> volume = plan_volume(environment, spec);
+    if (volume) bytes += volume->file_bytes;
+    if (const auto fits = check_file_bytes(bytes); volume && !fits) {
+      out.problems.push_back(fits.error().message);
+      return out;
+    }
     if (volume) {
       out.volumes.push_back(std::move(*volume));
     } else {

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <set>
 
+#include "base/limits.h"
 #include "base/strings.h"
 
 namespace skiff::node {
@@ -325,7 +326,12 @@ Result<std::vector<Mount>> container_mounts(const json::value& container,
                .memory_bytes = volume->second.memory_bytes};
     std::string sub(json::get_string(mount, {"subPath"}));
     if (const std::string_view text = json::get_string(mount, {"subPathExpr"}); !text.empty()) {
-      sub = expand(text, variables);
+      SKIFF_ASSIGN(sub, expand(text, variables));
+      if (sub.size() > limits::kPathBytes) {
+        return fail(Code::kInvalid, fmt::format("subPathExpr of volume \"{}\" expands to more than "
+                                                "{} bytes; no path can be longer",
+                                                name, limits::kPathBytes));
+      }
     }
     if (!sub.empty() && made.memory_bytes) {
       // The file system is the pod's: only in there can its folders be looked up.

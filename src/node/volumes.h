@@ -31,6 +31,7 @@ struct Volume {
   VolumeKind kind = VolumeKind::kEmptyDir;
   std::optional<int> group = {};       // that it belongs to
   std::vector<VolumeFile> files = {};  // kFiles
+  std::size_t file_bytes = 0;          // of all of these
   std::string host_path = {};          // kHostPath, kClaim
   std::string host_type = {};          // Directory, DirectoryOrCreate, File, FileOrCreate or empty
   std::int64_t memory_bytes = 0;       // kMemory

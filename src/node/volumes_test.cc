@@ -1,5 +1,6 @@
 #include "node/volumes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -131,6 +132,33 @@ struct VolumesCase {
   Code code;
   std::string_view message;
 };
+
+// A config map has at most 1 MiB, but a volume may name a key of it ten thousand times.
+TEST(VolumePlan, SmallBodiesKillTheServerByFilesOfOneLargeKey) {
+  const Lookup large = [](SourceKind, std::string_view) -> Result<json::value> {
+    return json::object{{"data", {{"k", json::string(std::string(1'000'000, 'x'))}}}};
+  };
+  const auto several = [](int count) {
+    std::string items;
+    for (int i = 0; i < count; ++i) {
+      items += fmt::format(R"({}{{"key":"k","path":"{}"}})", i == 0 ? "" : ",", i);
+    }
+    return R"({"name":"v","configMap":{"name":"map","items":[)" + items + "]}}";
+  };
+  const auto plan_all = [&](const std::string& volumes) {
+    const json::value pod = parse(R"({"spec":{"volumes":[)" + volumes + "]}}");
+    const json::value container = json::object();
+    return plan_volumes({.pod = pod, .container = container, .lookup = large});
+  };
+  EXPECT_TRUE(plan_all(several(20)));
+  for (const std::string& volumes : {several(40), several(20) + "," + several(20)}) {
+    const auto planned = plan_all(volumes);
+    ASSERT_FALSE(planned);
+    EXPECT_EQ(planned.error().message,
+              "the files of the pod's volumes have more than 33554432 bytes; use fewer items of "
+              "config maps and secrets, or a persistentVolumeClaim");
+  }
+}
 
 TEST(VolumePlan, SaysWhatIsMissingOrUnknown) {
   const VolumesCase kCases[] = {

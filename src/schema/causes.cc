@@ -2,12 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_set>
 
+#include "base/limits.h"
 #include "base/strings.h"
 
 namespace skiff::schema {
 namespace {
+
+// At most so many bytes, whole characters all, with dots behind.
+void shorten(std::string& text, std::size_t bytes) {
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  text.resize(bytes);
+  text += "...";
+}
 
 // A value in a sentence: scalars as JSON, anything larger by its beginning.
 std::string shown(const json::value& value) {
@@ -15,12 +23,13 @@ std::string shown(const json::value& value) {
   std::string text = value.is_double()   ? fmt::format("{}", value.get_double())
                      : value.is_string() ? go_quoted(json::view(value.get_string()))
                                          : json::serialize(value);
-  if (text.size() > kShownBytes) {
-    std::size_t end = kShownBytes;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    text = text.substr(0, end) + "...";
-  }
+  if (text.size() > kShownBytes) shorten(text, kShownBytes);
   return text;
+}
+
+// Paths that are cut end alike and are at least as long as the limit, so that they do not grow.
+void cut(std::string& path) {
+  if (path.size() > limits::kFieldPathBytes) shorten(path, limits::kFieldPathBytes);
 }
 
 }  // namespace
@@ -80,13 +89,17 @@ Cause too_many(std::string path, std::size_t have, std::size_t most) {
 
 Error invalid_error(std::string_view kind, std::string_view group, std::string_view name,
                     std::vector<Cause> causes) {
+  const bool others = causes.size() > limits::kNamedCauses;
+  if (others) causes.resize(limits::kNamedCauses);
   // What is found twice is said once.
   std::vector<std::string> sentences;
+  std::unordered_set<std::string> said;
   for (const Cause& cause : causes) {
     std::string sentence =
         cause.field.empty() ? cause.message : fmt::format("{}: {}", cause.field, cause.message);
-    if (std::ranges::count(sentences, sentence) == 0) sentences.push_back(std::move(sentence));
+    if (said.insert(sentence).second) sentences.push_back(std::move(sentence));
   }
+  if (others) sentences.emplace_back("and others, too many to be listed");
   const std::string all =
       sentences.size() == 1 ? sentences.front() : fmt::format("[{}]", join(sentences, ", "));
   const std::string what = group.empty() ? std::string(kind) : fmt::format("{}.{}", kind, group);
@@ -99,15 +112,35 @@ Error invalid_error(std::string_view kind, std::string_view group, std::string_v
 }
 
 std::string child(std::string_view base, std::string_view name) {
-  return base.empty() ? std::string(name) : fmt::format("{}.{}", base, name);
+  std::string out(base);
+  append_child(out, name);
+  return out;
 }
 
 std::string child(std::string_view base, std::size_t index) {
-  return fmt::format("{}[{}]", base, index);
+  std::string out(base);
+  append_child(out, index);
+  return out;
+}
+
+void append_child(std::string& base, std::string_view name) {
+  if (base.size() >= limits::kFieldPathBytes) return;
+  if (!base.empty()) base += '.';
+  base += name.substr(0, limits::kFieldPathBytes + 1);
+  cut(base);
+}
+
+void append_child(std::string& base, std::size_t index) {
+  if (base.size() >= limits::kFieldPathBytes) return;
+  base += fmt::format("[{}]", index);
+  cut(base);
 }
 
 std::string entry(std::string_view base, std::string_view key) {
-  return fmt::format("{}[{}]", base, key);
+  if (base.size() >= limits::kFieldPathBytes) return std::string(base);
+  std::string out = fmt::format("{}[{}]", base, key.substr(0, limits::kFieldPathBytes + 1));
+  cut(out);
+  return out;
 }
 
 }  // namespace skiff::schema

@@ -30,10 +30,13 @@ Cause too_many(std::string path, std::size_t have, std::size_t most);
 Error invalid_error(std::string_view kind, std::string_view group, std::string_view name,
                     std::vector<Cause> causes);
 
+// The paths of these are cut where they become too long (limits::kFieldPathBytes).
 // base.name, or name alone at the top.
 std::string child(std::string_view base, std::string_view name);
 // base[3]
 std::string child(std::string_view base, std::size_t index);
+void append_child(std::string& base, std::string_view name);
+void append_child(std::string& base, std::size_t index);
 // base[key], for maps whose keys are the user's.
 std::string entry(std::string_view base, std::string_view key);
 

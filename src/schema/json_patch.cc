@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/limits.h"
@@ -78,6 +79,23 @@ json::value* locate(json::value& root, const Pointer& pointer, std::size_t lengt
   json::value* at = &root;
   for (std::size_t i = 0; at != nullptr && i < length; ++i) at = step(*at, pointer[i]);
   return at;
+}
+
+// How many objects and lists are around the innermost value, as far as that is at most `most`.
+// Counts what it looks at.
+std::size_t depth_of(const json::value& v, std::size_t most, std::size_t& seen) {
+  ++seen;
+  if (!v.is_structured()) return 0;
+  std::size_t deepest = 0;
+  const auto look = [&](const json::value& inner) {
+    if (most > 0) deepest = std::max(deepest, depth_of(inner, most - 1, seen));
+  };
+  if (const json::object* o = v.if_object()) {
+    for (const auto& member : *o) look(member.value());
+  } else if (const json::array* a = v.if_array()) {
+    for (const json::value& item : *a) look(item);
+  }
+  return deepest + 1;
 }
 
 Result<void> add(json::value& root, const Pointer& to, std::string_view path, json::value value) {
@@ -157,6 +175,7 @@ class Patch {
   explicit Patch(json::value& root) : root_(root) {}
 
   Result<void> apply(const Operation& o) {
+    if (o.op == "add" || o.op == "replace") SKIFF_TRY(check_depth(*o.value, o));
     if (o.op == "add") return add(root_, o.path, o.path_text, *o.value);
     if (o.op == "move") return move(o);
     if (o.op == "copy") return copy(o);
@@ -187,6 +206,7 @@ class Patch {
       return misfit(o.path_text, "an object cannot be moved into itself");
     }
     SKIFF_ASSIGN(json::value moved, take(root_, o.from, o.from_text));
+    SKIFF_TRY(check_depth(moved, o));
     return add(root_, o.path, o.path_text, std::move(moved));
   }
 
@@ -203,11 +223,25 @@ class Patch {
     if (copied_ > limits::kRequestBodyBytes) {
       return fail(Code::kTooLarge, "the copies of the JSON patch are too large");
     }
+    SKIFF_TRY(check_depth(*found, o));
     return add(root_, o.path, o.path_text, json::value(*found));
+  }
+
+  // A body is at most so deep, but operations that put its parts into each other could build a
+  // tower from which no thread's stack comes down again.
+  Result<void> check_depth(const json::value& v, const Operation& o) {
+    const std::size_t depth = depth_of(v, limits::kJsonDepth, measured_);
+    if (o.path.size() + depth > limits::kJsonDepth) return misfit(o.path_text, "nested too deeply");
+    if (measured_ <= limits::kJsonPatchMovedValues) return {};
+    return fail(Code::kTooLarge,
+                fmt::format("the JSON patch moves and copies more than {} values; send several "
+                            "smaller patches",
+                            limits::kJsonPatchMovedValues));
   }
 
   json::value& root_;
   std::size_t copied_ = 0;
+  std::size_t measured_ = 0;
 };
 
 }  // namespace

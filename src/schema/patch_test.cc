@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
@@ -103,6 +104,34 @@ TEST(JsonPatch, IsBounded) {
   }
   EXPECT_EQ(apply_json_patch(*json::parse(R"({"a":{"b":1}})"), doubling).error().code,
             Code::kTooLarge);
+}
+
+// Each operation is as deep as a body may be, but they put their values into each other: a tower of
+// 3,000 times that depth ended the process when it was taken down.
+TEST(JsonPatch, SmallBodiesKillTheServerByMovesThatBuildATower) {
+  const auto tower = [](int depth) {
+    std::string out = "1";
+    for (int i = 0; i < depth; ++i) out = R"({"a":)" + out + "}";
+    return out;
+  };
+  std::string below;
+  for (int i = 0; i < 100; ++i) below += "/a";
+  for (const char* op : {"move", "copy"}) {
+    std::string patch = fmt::format(R"([{{"op":"add","path":"/z0","value":{0}}},
+        {{"op":"add","path":"/z1","value":{0}}},
+        {{"op":"{1}","from":"/z0","path":"/z1{2}"}}])",
+                                    tower(100), op, below);
+    const auto got = apply_json_patch(json::object(), *json::parse(patch));
+    ASSERT_FALSE(got) << op;
+    EXPECT_NE(got.error().message.find("nested too deeply"), std::string::npos)
+        << got.error().message;
+  }
+  const auto fits = [&](int depth) {
+    const std::string patch =
+        fmt::format(R"([{{"op":"add","path":"/z","value":{}}}])", tower(depth));
+    return apply_json_patch(json::object(), *json::parse(patch)).has_value();
+  };
+  EXPECT_TRUE(fits(static_cast<int>(limits::kJsonDepth) - 3)) << "parsed, so three around it";
 }
 
 TEST(MergePatch, Applies) {

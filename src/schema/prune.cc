@@ -17,6 +17,25 @@ const Schema& metadata_place() {
   return kPlace;
 }
 
+// Removes the members for which `keep` gives false. All at once: each erasure of its own would move
+// every member behind it.
+template <class Keep>
+void keep_members(json::object& object, Keep keep) {
+  std::vector<bool> kept;
+  bool all = true;
+  for (auto& member : object) {
+    kept.push_back(keep(member.key(), member.value()));
+    all = all && kept.back();
+  }
+  if (all) return;
+  json::object next;
+  std::size_t i = 0;
+  for (auto& member : object) {
+    if (kept[i++]) next.emplace(member.key(), std::move(member.value()));
+  }
+  object = std::move(next);
+}
+
 class Pruner {
  public:
   explicit Pruner(const Registry& registry) : registry_(registry) {}
@@ -36,18 +55,16 @@ class Pruner {
     }
     json::object* o = v.if_object();
     if (o == nullptr) return;
-    std::vector<std::string> unknown;
-    for (auto& member : *o) {
-      const std::string_view key = member.key();
+    keep_members(*o, [&](std::string_view key, json::value& member) {
       const Schema* p = place_of(s, key, resource);
       if (p != nullptr) {
-        run(*p, member.value(), child(path, key), false, depth + 1);
+        run(*p, member, child(path, key), false, depth + 1);
       } else if (!s.preserve_unknown && !(resource && (key == "apiVersion" || key == "kind"))) {
-        unknown.emplace_back(key);
-        removed_.push_back(child(path, key));
+        if (removed_.size() < limits::kNamedFields) removed_.push_back(child(path, key));
+        return false;
       }
-    }
-    for (const std::string& key : unknown) o->stable_erase(o->find(key));
+      return true;
+    });
   }
 
   std::vector<std::string> take() { return std::move(removed_); }
@@ -76,22 +93,21 @@ void drop_nulls(const Registry& registry, const Schema& place, json::value& v, s
   }
   json::object* o = v.if_object();
   if (o == nullptr) return;
-  std::vector<std::string> gone;
-  for (auto& member : *o) {
-    const Schema* p = s.property(member.key());
+  keep_members(*o, [&](std::string_view key, json::value& member) {
+    const Schema* p = s.property(key);
     if (p == nullptr) p = s.additional.get();
-    if (p == nullptr) continue;
-    if (!member.value().is_null()) {
-      drop_nulls(registry, *p, member.value(), depth + 1);
-    } else if (!p->nullable && !p->fallback) {
-      gone.emplace_back(member.key());
+    if (p == nullptr) return true;
+    if (!member.is_null()) {
+      drop_nulls(registry, *p, member, depth + 1);
+      return true;
     }
-  }
-  for (const std::string& key : gone) o->stable_erase(o->find(key));
+    return p->nullable || p->fallback;
+  });
 }
 
-// Walks JSON text and keeps, per open object, the keys seen. Tells `seen` of each key its path and
-// whether it was there before; what stands under a key for which that gives false is left out.
+// Walks JSON text and keeps, per open object, the keys seen. Tells `seen` of each key its path, as
+// a function because few want it, and whether it was there before; what stands under a key for
+// which that gives false is left out.
 template <class Seen>
 class KeyScan {
  public:
@@ -138,13 +154,17 @@ class KeyScan {
     level.key = json::view(key->get_string());
     if (levels_.size() > 1 && levels_[levels_.size() - 2].left_out) return;
     const bool again = !level.seen.insert(level.key).second;
-    level.left_out = !seen_(path(), again);
+    level.left_out = !seen_([this] { return path(); }, again);
   }
 
   std::string path() const {
     std::string out;
     for (const Level& level : levels_) {
-      out = level.object ? child(out, std::string_view(level.key)) : child(out, level.index);
+      if (level.object) {
+        append_child(out, std::string_view(level.key));
+      } else {
+        append_child(out, level.index);
+      }
     }
     return out;
   }
@@ -177,8 +197,8 @@ void prune_nulls(const Registry& registry, const Schema& schema, json::value& ob
 
 std::vector<std::string> duplicate_fields(std::string_view json_text) {
   std::vector<std::string> found;
-  KeyScan(json_text, [&](const std::string& path, bool again) {
-    if (again) found.push_back(duplicate_field(path));
+  KeyScan(json_text, [&](const auto& path, bool again) {
+    if (again && found.size() < limits::kNamedFields) found.push_back(duplicate_field(path()));
     return true;
   }).run();
   return found;
@@ -194,9 +214,11 @@ std::vector<std::string> field_warnings(std::string_view json_text,
                                         const std::vector<std::string>& unknown) {
   const std::set<std::string> strangers(unknown.begin(), unknown.end());
   std::vector<std::string> out;
-  KeyScan(json_text, [&](const std::string& path, bool again) {
-    const bool known = !strangers.contains(path);
-    std::string sentence = known ? duplicate_field(path) : unknown_field(path);
+  KeyScan(json_text, [&](const auto& path, bool again) {
+    if (out.size() >= limits::kNamedFields) return true;
+    const std::string at = path();
+    const bool known = !strangers.contains(at);
+    std::string sentence = known ? duplicate_field(at) : unknown_field(at);
     const bool wrong = !known || again;
     if (wrong && std::ranges::count(out, sentence) == 0) out.push_back(std::move(sentence));
     return known;

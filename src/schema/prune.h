@@ -13,15 +13,15 @@
 namespace skiff::schema {
 
 // Removes what the schema does not know and gives the paths of what was removed, for
-// fieldValidation. apiVersion, kind and metadata of the object itself and of embedded ones are
-// known always.
+// fieldValidation; of the first limits::kNamedFields. apiVersion, kind and metadata of the object
+// itself and of embedded ones are known always.
 std::vector<std::string> prune(const Registry& registry, const Schema& schema, json::value& object);
 // Removes members that are null where the schema allows no null and has no default. Built-in
 // schemas are left alone: for them null is as good as absent.
 void prune_nulls(const Registry& registry, const Schema& schema, json::value& object);
 
-// `duplicate field "spec.b"` of each key that stands twice in one object of a JSON text. The text
-// must have been parsed before.
+// `duplicate field "spec.b"` of each of the first limits::kNamedFields keys that stands twice in
+// one object of a JSON text. The text must have been parsed before.
 std::vector<std::string> duplicate_fields(std::string_view json_text);
 
 // With `unknown field "spec.a"` behind: the texts of warnings, and joined the reason of a strict

@@ -8,6 +8,7 @@
 
 #include "api/checks.h"
 #include "api/core/volume_warnings.h"
+#include "base/limits.h"
 #include "base/names.h"
 #include "base/quantity.h"
 #include "base/strings.h"
@@ -91,6 +92,7 @@ class Reader {
 
   template <class... Args>
   void say(fmt::format_string<Args...> format, Args&&... args) {
+    if (out_.size() >= limits::kNamedWarnings) return;
     out_.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
   std::string spec(std::string_view child) const { return fmt::format("{}spec.{}", path_, child); }
@@ -255,7 +257,7 @@ class Reader {
         auto& others = all[fmt::format("{}/{}", json::get_int(port, {"containerPort"}).value_or(0),
                                        json::get_string(port, {"protocol"}))];
         for (const Port& other : others) compare(one, other);
-        others.push_back(one);
+        if (others.size() < limits::kComparedForWarnings) others.push_back(one);
       }
     });
   }

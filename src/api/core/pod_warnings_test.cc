@@ -4,6 +4,7 @@
 
 #include "api/core/pod.h"
 #include "api/test_kind.h"
+#include "base/limits.h"
 
 namespace skiff::api {
 namespace {
@@ -75,6 +76,20 @@ TEST(PodWarnings, TellOfPortsThatMeet) {
                    "spec.containers[1].ports[0]: duplicate port name \"a\" with "
                    "spec.containers[0].ports[0], services and probes that select ports by name "
                    "will use spec.containers[0].ports[0]"}));
+}
+
+// Every pair was told: of 20,000 ports that is 200 million sentences.
+TEST(PodWarnings, SmallBodiesKillTheServerByPairsOfPortsAndFiles) {
+  std::string ports, items;
+  for (int i = 0; i < 20'000; ++i) {
+    ports += (i == 0 ? "" : ",") + std::string(R"({"containerPort":80})");
+    items += (i == 0 ? "" : ",") + std::string(R"({"key":"k","path":"p"})");
+  }
+  EXPECT_EQ(of(R"("containers":[{"name":"a","ports":[)" + ports + "]}]").size(),
+            limits::kNamedWarnings);
+  EXPECT_EQ(
+      of(R"("volumes":[{"name":"v","configMap":{"name":"m","items":[)" + items + "]}}]").size(),
+      limits::kNamedWarnings);
 }
 
 TEST(PodWarnings, TellOfVolumesThatAreGoneOrHideFiles) {

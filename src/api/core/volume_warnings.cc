@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.h"
+
 namespace skiff::api {
 namespace {
 
@@ -35,8 +37,9 @@ std::vector<File> files_of(const json::value& source, const std::string& name) {
   return out;
 }
 
-bool one_in_the_other(const std::string& a, const std::string& b) {
-  return (a + "/").starts_with(b + "/") || (b + "/").starts_with(a + "/");
+bool one_in_the_other(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.starts_with(a) && (b.size() == a.size() || b[a.size()] == '/');
 }
 
 // "this with that" for each pair of which one hides the other.
@@ -47,11 +50,11 @@ std::vector<std::string> overlaps(const std::vector<File>& files) {
     file.path.erase(file.path.find_last_not_of('/') + 1);
     for (const File& other : before) {
       if (file.path.empty() || other.path.empty()) continue;
-      if (one_in_the_other(file.path, other.path)) {
+      if (out.size() < limits::kNamedWarnings && one_in_the_other(file.path, other.path)) {
         out.push_back(fmt::format("{} with {}", file.text(), other.text()));
       }
     }
-    before.push_back(std::move(file));
+    if (before.size() < limits::kComparedForWarnings) before.push_back(std::move(file));
   }
   return out;
 }

@@ -1,8 +1,10 @@
 #include "apiserver/access/aggregation.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "api/meta.h"
+#include "base/limits.h"
 #include "base/selectors.h"
 
 namespace skiff::apiserver {
@@ -15,17 +17,50 @@ struct Role {
   bool gathers = false;
 };
 
-std::vector<Rule> gather(const Role& role, const std::map<std::string, Role>& roles) {
-  std::vector<Rule> out;
+struct HashRule {
+  std::size_t operator()(const Rule* rule) const {
+    std::size_t out = 0;
+    for (const auto* list :
+         {&rule->verbs, &rule->groups, &rule->resources, &rule->names, &rule->urls}) {
+      for (const std::string& word : *list) out = out * 31 + std::hash<std::string>()(word);
+      out = out * 31 + list->size();
+    }
+    return out;
+  }
+};
+struct SameRule {
+  bool operator()(const Rule* a, const Rule* b) const { return *a == *b; }
+};
+using RuleSet = std::unordered_set<const Rule*, HashRule, SameRule>;
+
+// Rules of other roles, each once. Those that would make the role larger than any that can be
+// written are left out: it gives less then, never more.
+std::vector<const Rule*> gather(const Role& role, const std::map<std::string, Role>& roles) {
+  std::vector<const Rule*> out;
+  RuleSet seen;
+  std::size_t bytes = 0;
   for (const LabelSelector& selector : role.selectors) {
     for (const auto& [name, other] : roles) {
       if (other.object == role.object || !selector.matches_object(*other.object)) continue;
       for (const Rule& rule : other.rules) {
-        if (std::ranges::find(out, rule) == out.end()) out.push_back(rule);
+        if (seen.contains(&rule)) continue;
+        bytes += json_bytes(rule);
+        if (bytes > limits::kRequestBodyBytes) return out;
+        seen.insert(&rule);
+        out.push_back(&rule);
       }
     }
   }
   return out;
+}
+
+// In whatever order: roles that gather each other might else swap theirs for ever.
+bool same_rules(const std::vector<const Rule*>& gathered, const std::vector<Rule>& have) {
+  if (gathered.size() != have.size()) return false;
+  RuleSet known;
+  for (const Rule& rule : have) known.insert(&rule);
+  return known.size() == gathered.size() &&
+         std::ranges::all_of(gathered, [&](const Rule* rule) { return known.contains(rule); });
 }
 
 }  // namespace
@@ -49,9 +84,10 @@ std::map<std::string, std::vector<Rule>> gathered_rules(const std::vector<Object
     bool changed = false;
     for (auto& [name, role] : roles) {
       if (!role.gathers) continue;
-      std::vector<Rule> rules = gather(role, roles);
-      // In whatever order: roles that gather each other might else swap theirs for ever.
-      if (std::ranges::is_permutation(rules, role.rules)) continue;
+      const std::vector<const Rule*> gathered = gather(role, roles);
+      if (same_rules(gathered, role.rules)) continue;
+      std::vector<Rule> rules;
+      for (const Rule* rule : gathered) rules.push_back(*rule);
       role.rules = rules;
       out[name] = std::move(rules);
       changed = true;

@@ -1,5 +1,6 @@
 #include "apiserver/access/aggregation.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
@@ -47,6 +48,25 @@ TEST(Aggregation, DoesNotGatherItself) {
           "aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"self"}}]},
           "rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})")});
   EXPECT_TRUE(rules.at("self").empty());
+}
+
+TEST(Aggregation, SmallBodiesKillTheServerByRolesThatGatherLargeOnes) {
+  const auto large = [](int number) {
+    std::string rules;
+    for (int i = 0; i < 20'000; ++i) {
+      rules += fmt::format(R"({}{{"verbs":["get"],"apiGroups":[""],"resources":["r{}-{}"]}})",
+                           i == 0 ? "" : ",", number, i);
+    }
+    return role(
+        fmt::format(R"({{"metadata":{{"name":"l{}","labels":{{"to":"mid"}}}},"rules":[{}]}})",
+                    number, rules)
+            .c_str());
+  };
+  std::vector<Object> roles = {role(kMid)};
+  for (int i = 0; i < 10; ++i) roles.push_back(large(i));
+  const auto rules = gathered_rules(roles);
+  EXPECT_LT(json::serialize(to_json(rules.at("mid"))).size(), 4u * 1024 * 1024);
+  EXPECT_GT(rules.at("mid").size(), 30'000u) << "as many as fit";
 }
 
 TEST(Aggregation, OfRingsComesToAnEnd) {

@@ -7,6 +7,7 @@
 
 #include "api/meta.h"
 #include "apiserver/access/bootstrap_roles.h"
+#include "apiserver/access/coverage.h"
 #include "apiserver/access/policy.h"
 #include "apiserver/access/rules.h"
 #include "base/check.h"
@@ -156,12 +157,18 @@ json::value reconciled(const json::value& existing, const json::value& expected)
   merge_words(next, expected, "annotations");
   merge_words(next, expected, "labels");
   if (api::kind(expected) == "ClusterRole") {
-    const std::vector<Rule> lacking = missing(rules_of(existing), rules_of(expected));
-    if (!lacking.empty()) {
-      json::array rules = json::get_array(existing, {"rules"});
-      for (const Rule& rule : lacking) rules.emplace_back(to_json(rule));
-      json::set(next, {"rules"}, std::move(rules));
+    const std::vector<Rule> held = rules_of(existing), wanted = rules_of(expected);
+    const auto lacking = missing(pointers(held), wanted);
+    // Of a role that has grown too large to be compared, all that it must have is put in again.
+    const bool known = lacking && !lacking->more;
+    const std::vector<Rule>& added = known ? lacking->rights : wanted;
+    json::array rules = json::get_array(existing, {"rules"});
+    const std::size_t before = rules.size();
+    for (const Rule& rule : added) {
+      json::value one = to_json(rule);
+      if (known || std::ranges::find(rules, one) == rules.end()) rules.push_back(std::move(one));
     }
+    if (rules.size() != before) json::set(next, {"rules"}, std::move(rules));
     const json::array& selectors =
         json::get_array(expected, {"aggregationRule", "clusterRoleSelectors"});
     if (selectors.empty()) {

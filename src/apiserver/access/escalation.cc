@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/meta.h"
+#include "apiserver/access/coverage.h"
 #include "apiserver/status.h"
 #include "base/strings.h"
 
@@ -24,18 +25,31 @@ bool only_ownership_changes(const json::value& object, const json::value& old) {
   return a == b;
 }
 
+std::vector<const Rule*> rules_in(const std::vector<Rules>& roles) {
+  std::vector<const Rule*> out;
+  for (const Rules& rules : roles) {
+    for (const Rule& rule : *rules) out.push_back(&rule);
+  }
+  return out;
+}
+
 Result<void> holds(const Policy& policy, const WriteRequest& request,
                    const std::vector<Rule>& rules, std::string_view name) {
-  const std::vector<Rule> lacking = missing(policy.rules_for(request.user, request.ns), rules);
-  if (lacking.empty()) return {};
+  const std::vector<Rules> held = policy.rules_for(request.user, request.ns);
+  const auto lacking = missing(rules_in(held), rules);
+  if (!lacking) {
+    return std::unexpected(forbidden(request.kind->resource(), name, lacking.error().message));
+  }
+  if (lacking->rights.empty()) return {};
   std::set<std::string> lines;
-  for (const Rule& rule : compact(lacking)) lines.insert(describe(rule));
+  for (const Rule& rule : compact(lacking->rights)) lines.insert(describe(rule));
   return std::unexpected(forbidden(
       request.kind->resource(), name,
       fmt::format("user {} (groups={}) is attempting to grant RBAC permissions not currently "
-                  "held:\n{}",
+                  "held:\n{}{}",
                   in_quotes(request.user.user), in_quotes(request.user.groups),
-                  join({lines.begin(), lines.end()}, "\n"))));
+                  join({lines.begin(), lines.end()}, "\n"),
+                  lacking->more ? "\nand others, too many to be listed" : "")));
 }
 
 bool aggregates(const json::value& role) {
@@ -56,7 +70,9 @@ Result<void> check_role(const Policy& policy, const WriteRequest& request, const
   // A selector can gather anything, so whoever sets one must hold everything.
   const std::vector<Rule> everything = {{.verbs = {"*"}, .groups = {"*"}, .resources = {"*"}},
                                         {.verbs = {"*"}, .urls = {"*"}}};
-  if (missing(policy.rules_for(request.user, request.ns), everything).empty()) return {};
+  const std::vector<Rules> held = policy.rules_for(request.user, request.ns);
+  const auto lacking = missing(rules_in(held), everything);
+  if (lacking && lacking->rights.empty()) return {};
   return std::unexpected(forbidden(resource, api::name(role),
                                    "must have cluster-admin privileges to use the "
                                    "aggregationRule"));

@@ -66,6 +66,8 @@ Binding binding_of(const json::value& object) {
 Policy::Policy(Roles roles, const std::vector<std::shared_ptr<const Binding>>& bindings)
     : roles_(std::move(roles)) {
   std::size_t number = 0;
+  // A thousand small bindings may give somebody the same large role: it is looked through once.
+  std::set<std::pair<const void*, const void*>> given;
   for (const auto& binding : bindings) {
     ++number;
     const Rules rules = role(binding->role_kind, binding->ns, binding->role_name);
@@ -79,6 +81,7 @@ Policy::Policy(Roles roles, const std::vector<std::shared_ptr<const Binding>>& b
       }
       if (grants == nullptr) continue;
       auto& list = binding->ns.empty() ? grants->everywhere : grants->in[binding->ns];
+      if (rules && !given.emplace(&list, rules.get()).second) continue;
       list.push_back({.binding = number,
                       .rules = rules,
                       .text = rules ? source(*binding, subject) : absent(*binding)});
@@ -138,17 +141,18 @@ Decision Policy::decide(const Identity& who, const Action& action) const {
   return {.reason = join_problems(std::move(problems))};
 }
 
-std::vector<Rule> Policy::rules_for(const Identity& who, const std::string& ns,
-                                    std::vector<std::string>* problems) const {
+std::vector<Rules> Policy::rules_for(const Identity& who, const std::string& ns,
+                                     std::vector<std::string>* problems) const {
   std::map<std::size_t, const Grant*> grants;
   visit(who, ns, [&](const Grant& grant) {
     grants.try_emplace(grant.binding, &grant);
     return true;
   });
-  std::vector<Rule> out;
+  std::vector<Rules> out;
+  std::set<const std::vector<Rule>*> seen;
   for (const auto& [number, grant] : grants) {
     if (grant->rules) {
-      out.insert(out.end(), grant->rules->begin(), grant->rules->end());
+      if (seen.insert(grant->rules.get()).second) out.push_back(grant->rules);
     } else if (problems != nullptr) {
       problems->push_back(grant->text);
     }

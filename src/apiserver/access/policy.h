@@ -47,10 +47,10 @@ class Policy {
   Policy(Roles roles, const std::vector<std::shared_ptr<const Binding>>& bindings);
 
   Decision decide(const Identity& who, const Action& action) const;
-  // Everything that holds for somebody in a namespace (empty: in the whole cluster). `problems`:
-  // what bindings name that does not exist.
-  std::vector<Rule> rules_for(const Identity& who, const std::string& ns,
-                              std::vector<std::string>* problems = nullptr) const;
+  // The rules of every role that somebody has in a namespace (empty: in the whole cluster), each
+  // role once however many bindings name it. `problems`: what bindings name that does not exist.
+  std::vector<Rules> rules_for(const Identity& who, const std::string& ns,
+                               std::vector<std::string>* problems = nullptr) const;
   // What a binding in `ns` would give; null where there is no such role.
   Rules role(std::string_view kind, const std::string& ns, const std::string& name) const;
 

@@ -8,6 +8,7 @@
 #include "apiserver/access/rules.h"
 #include "apiserver/apply/tracking.h"
 #include "apiserver/status.h"
+#include "base/limits.h"
 #include "base/selectors.h"
 #include "base/strings.h"
 
@@ -184,13 +185,16 @@ Result<void> local_subject_access(Question& question) {
   return {};
 }
 
-Result<void> self_subject_rules(Question& question) {
-  const std::string ns(json::get_string(question.object, {"spec", "namespace"}));
-  if (ns.empty()) return fail(Code::kBadRequest, "no namespace on request");
-  std::vector<std::string> problems;
-  json::array on_resources, on_paths;
-  for (const Rule& rule :
-       question.by.authorizer.policy()->rules_for(question.request.user, ns, &problems)) {
+// The rules of somebody, as long as they fit into an answer as large as a request may be.
+struct RulesAnswer {
+  json::array on_resources = {}, on_paths = {};
+  bool incomplete = false;
+  std::size_t bytes = 0;
+
+  void add(const Rule& rule) {
+    bytes += json_bytes(rule);
+    if (bytes > limits::kRequestBodyBytes) incomplete = true;
+    if (incomplete) return;
     if (!rule.resources.empty()) {
       json::object entry{{"verbs", words(rule.verbs)},
                          {"apiGroups", words(rule.groups)},
@@ -203,9 +207,25 @@ Result<void> self_subject_rules(Question& question) {
           json::object{{"verbs", words(rule.verbs)}, {"nonResourceURLs", words(rule.urls)}});
     }
   }
-  json::object status{{"resourceRules", std::move(on_resources)},
-                      {"nonResourceRules", std::move(on_paths)},
-                      {"incomplete", false}};
+};
+
+Result<void> self_subject_rules(Question& question) {
+  const std::string ns(json::get_string(question.object, {"spec", "namespace"}));
+  if (ns.empty()) return fail(Code::kBadRequest, "no namespace on request");
+  std::vector<std::string> problems;
+  RulesAnswer answer;
+  const auto policy = question.by.authorizer.policy();
+  for (const Rules& rules : policy->rules_for(question.request.user, ns, &problems)) {
+    for (const Rule& rule : *rules) answer.add(rule);
+  }
+  if (answer.incomplete) {
+    problems.emplace_back(
+        "there are more rules than one answer can hold; ask about single actions with a "
+        "SelfSubjectAccessReview");
+  }
+  json::object status{{"resourceRules", std::move(answer.on_resources)},
+                      {"nonResourceRules", std::move(answer.on_paths)},
+                      {"incomplete", answer.incomplete}};
   if (!problems.empty()) {
     const std::string list = join(problems, ", ");
     status["evaluationError"] = problems.size() > 1 ? "[" + list + "]" : list;

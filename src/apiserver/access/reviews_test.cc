@@ -159,6 +159,41 @@ TEST(Reviews, ListMyRules) {
             400);
 }
 
+// A thousand bindings of a hundred bytes repeated one large role a thousand times, and the rules
+// of several large roles were one answer.
+TEST(Reviews, SmallBodiesKillTheServerByListsOfLargeRoles) {
+  AccessWorld world;
+  std::string verbs;
+  for (int i = 0; i < 100'000; ++i) verbs += fmt::format(R"({}"verb-{}")", i == 0 ? "" : ",", i);
+  const std::string rules = R"([{"apiGroups":[""],"resources":["pods"],"verbs":[)" + verbs + "]}]";
+  const auto asked = [&] {
+    return world
+        .as("ann", {}, "POST", authz("selfsubjectrulesreviews"),
+            R"({"spec":{"namespace":"default"}})")
+        .second;
+  };
+  world.grant("ann", rules);
+  for (int i = 0; i < 5; ++i) {
+    world.call("POST", world.rbac("clusterrolebindings"),
+               world.binding(fmt::format("again-{}", i), "ClusterRole", "for-ann", "User", "ann"));
+  }
+  json::value answer = asked();
+  EXPECT_EQ(json::get_bool(answer, {"status", "incomplete"}), false);
+  EXPECT_LT(world.last.body.size(), 2 * rules.size()) << "the role is listed once";
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = fmt::format("other-{}", i);
+    world.call("POST", world.rbac("clusterroles"), world.role(name, rules));
+    world.call("POST", world.rbac("clusterrolebindings"),
+               world.binding(name, "ClusterRole", name, "User", "ann"));
+  }
+  answer = asked();
+  EXPECT_EQ(json::get_bool(answer, {"status", "incomplete"}), true);
+  EXPECT_EQ(json::get_string(answer, {"status", "evaluationError"}),
+            "there are more rules than one answer can hold; ask about single actions with a "
+            "SelfSubjectAccessReview");
+  EXPECT_LT(world.last.body.size(), 4u * 1024 * 1024);
+}
+
 TEST(Reviews, SayWhoIAm) {
   AccessWorld world;
   const auto answer =

@@ -28,46 +28,6 @@ bool resource_matches(const std::vector<std::string>& list, std::string_view com
          has_word(list, "*" + std::string(combined.substr(slash)));
 }
 
-bool url_matches(std::string_view pattern, std::string_view path) {
-  if (pattern == path || pattern == kWildcard) return true;
-  if (!pattern.ends_with('*')) return false;
-  while (pattern.ends_with('*')) pattern.remove_suffix(1);
-  return path.starts_with(pattern);
-}
-
-// One verb and one resource (and at most one name), or one verb and one URL each.
-std::vector<Rule> single_rights(const Rule& rule) {
-  std::vector<Rule> out;
-  for (const std::string& group : rule.groups) {
-    for (const std::string& resource : rule.resources) {
-      for (const std::string& verb : rule.verbs) {
-        Rule one{.verbs = {verb}, .groups = {group}, .resources = {resource}};
-        if (rule.names.empty()) out.push_back(one);
-        for (const std::string& name : rule.names) {
-          one.names = {name};
-          out.push_back(one);
-        }
-      }
-    }
-  }
-  for (const std::string& url : rule.urls) {
-    for (const std::string& verb : rule.verbs) out.push_back({.verbs = {verb}, .urls = {url}});
-  }
-  return out;
-}
-
-bool covers(const Rule& held, const Rule& right) {
-  if (!has_or_all(held.verbs, right.verbs.front())) return false;
-  if (!right.urls.empty()) {
-    return std::ranges::any_of(
-        held.urls, [&](const std::string& url) { return url_matches(url, right.urls.front()); });
-  }
-  if (!has_or_all(held.groups, right.groups.front())) return false;
-  if (!resource_matches(held.resources, right.resources.front())) return false;
-  if (held.names.empty()) return true;
-  return !right.names.empty() && has_word(held.names, right.names.front());
-}
-
 // A list or watch of one object by its name may be allowed by a rule for that name.
 std::string name_selected_by(const http::Url& url) {
   const auto given = url.param("fieldSelector");
@@ -81,6 +41,13 @@ std::string name_selected_by(const http::Url& url) {
 }
 
 }  // namespace
+
+bool url_matches(std::string_view pattern, std::string_view path) {
+  if (pattern == path || pattern == kWildcard) return true;
+  if (!pattern.ends_with('*')) return false;
+  while (pattern.ends_with('*')) pattern.remove_suffix(1);
+  return path.starts_with(pattern);
+}
 
 json::array words(const std::vector<std::string>& list) {
   json::array out;
@@ -141,6 +108,14 @@ json::array to_json(const std::vector<Rule>& rules) {
   return out;
 }
 
+std::size_t json_bytes(const Rule& rule) {
+  std::size_t out = sizeof(R"({"verbs":[],"apiGroups":[],"resources":[]},)");
+  for (const auto* list : {&rule.verbs, &rule.groups, &rule.resources, &rule.names, &rule.urls}) {
+    for (const std::string& word : *list) out += word.size() + 3;  // quotes and a comma
+  }
+  return out;
+}
+
 bool allows(const Rule& rule, const Action& action) {
   if (!has_or_all(rule.verbs, action.verb)) return false;
   if (action.on_path) {
@@ -150,18 +125,6 @@ bool allows(const Rule& rule, const Action& action) {
   return has_or_all(rule.groups, action.group) &&
          resource_matches(rule.resources, action.combined()) &&
          (rule.names.empty() || has_word(rule.names, action.name));
-}
-
-std::vector<Rule> missing(const std::vector<Rule>& held, const std::vector<Rule>& wanted) {
-  std::vector<Rule> out;
-  for (const Rule& rule : wanted) {
-    for (Rule& right : single_rights(rule)) {
-      const bool covered =
-          std::ranges::any_of(held, [&](const Rule& have) { return covers(have, right); });
-      if (!covered) out.push_back(std::move(right));
-    }
-  }
-  return out;
 }
 
 std::vector<Rule> compact(const std::vector<Rule>& rules) {

@@ -46,10 +46,12 @@ std::vector<Rule> rules_of(const json::value& role);  // its `rules`
 json::object to_json(const Rule& rule);
 json::array to_json(const std::vector<Rule>& rules);
 
-bool allows(const Rule& rule, const Action& action);
+std::size_t json_bytes(const Rule& rule);  // of its text, about
 
-// The single rights of `wanted` that no rule of `held` covers: empty where everything is covered.
-std::vector<Rule> missing(const std::vector<Rule>& held, const std::vector<Rule>& wanted);
+bool allows(const Rule& rule, const Action& action);
+// A path of nonResourceURLs, which may end in "*", and one that somebody wants.
+bool url_matches(std::string_view pattern, std::string_view path);
+
 // Rules that differ by their verbs alone as one, for people to read.
 std::vector<Rule> compact(const std::vector<Rule>& rules);
 // {APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}

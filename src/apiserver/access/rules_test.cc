@@ -1,6 +1,9 @@
 #include "apiserver/access/rules.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "apiserver/access/coverage.h"
 
 namespace skiff::apiserver {
 namespace {
@@ -87,7 +90,10 @@ TEST(Rules, ReadTheWordsOfARoute) {
 
 std::vector<std::string> lacking(const char* held, const char* wanted) {
   std::vector<std::string> out;
-  for (const Rule& r : compact(missing({rule(held)}, {rule(wanted)}))) out.push_back(describe(r));
+  const Rule have = rule(held);
+  for (const Rule& r : compact(missing({&have}, {rule(wanted)})->rights)) {
+    out.push_back(describe(r));
+  }
   return out;
 }
 
@@ -114,6 +120,66 @@ TEST(Rules, CoverOthers) {
             List{R"({NonResourceURLs:["/logs"], Verbs:["get"]})"});
   EXPECT_EQ(lacking(all, below), List{R"({NonResourceURLs:["/logs/*"], Verbs:["get"]})"})
       << "resources do not give paths";
+}
+
+Rule wide_rule(int size) {
+  Rule wide;
+  for (int i = 0; i < size; ++i) {
+    wide.groups.push_back(fmt::format("g{}", i));
+    wide.resources.push_back(fmt::format("r{}", i));
+    wide.verbs.push_back(fmt::format("v{}", i));
+  }
+  return wide;
+}
+
+// 250 groups, resources and verbs are 15.6 million single rights.
+TEST(Rules, SmallBodiesKillTheServerByRolesThatAreMultipliedOut) {
+  const Rule wide = wide_rule(250);
+  const auto none = missing({}, {wide});
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_TRUE(none->more);
+  EXPECT_LE(none->rights.size(), 1'000u);
+  EXPECT_EQ(describe(none->rights.front()),
+            R"({APIGroups:["g0"], Resources:["r0"], Verbs:["v0"]})");
+  EXPECT_TRUE(missing({&wide}, {wide})->rights.empty()) << "who holds it may pass it on";
+  // Several held rules together, none of which is enough alone.
+  Rule left = wide, right = wide, middle = wide;
+  left.verbs.resize(125);
+  right.verbs.erase(right.verbs.begin(), right.verbs.begin() + 125);
+  middle.verbs = {"v249"};
+  middle.groups = {"g7"};
+  EXPECT_TRUE(missing({&left, &right}, {wide})->rights.empty());
+  right.verbs.pop_back();
+  const auto lacked = missing({&left, &right, &middle}, {wide});
+  EXPECT_TRUE(lacked->more) << "249 groups lack one verb on 250 resources";
+  Rule rest = wide;
+  rest.verbs = {"v249"};
+  rest.resources.pop_back();
+  const auto few = missing({&left, &right, &middle, &rest}, {wide});
+  EXPECT_FALSE(few->more);
+  EXPECT_EQ(few->rights.size(), 249u) << "one resource, all groups but one";
+  EXPECT_EQ(describe(few->rights[7]), R"({APIGroups:["g8"], Resources:["r249"], Verbs:["v249"]})");
+}
+
+// Many rules on both sides, and words as long as a body.
+TEST(Rules, AreComparedWithinABound) {
+  std::vector<Rule> many;
+  for (int i = 0; i < 20'000; ++i) {
+    many.push_back({.verbs = {"get"},
+                    .groups = {""},
+                    .resources = {"pods"},
+                    .names = {fmt::format("n{}", i)}});
+  }
+  const auto lacked = missing(pointers(many), many);
+  ASSERT_FALSE(lacked);
+  EXPECT_EQ(lacked.error().message,
+            "the rules are too many to be compared with those that you hold; grant fewer in one "
+            "role, or use \"*\"");
+  Rule chatty{.verbs = {std::string(1'000'000, 'v')}, .groups = {""}};
+  for (int i = 0; i < 1'000; ++i) chatty.resources.push_back(fmt::format("r{}", i));
+  const auto shown = missing({}, {chatty});
+  EXPECT_TRUE(shown->more);
+  EXPECT_LE(shown->rights.size(), 2u) << "each of them is as long as a page";
 }
 
 TEST(Rules, TellWhatIsMissingInFewLines) {
