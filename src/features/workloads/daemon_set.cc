@@ -77,10 +77,13 @@ class DaemonPlan {
     return scaled(json::find(set_, {"spec", "updateStrategy", "rollingUpdate", field}), nodes,
                   true);
   }
+  // The generation counts only for a pod that names no revision: a set that was made again, and
+  // adopted the pods of the one before, counts from one again.
   bool updated(const json::value& pod) const {
+    const std::string_view hash = api::label(pod, kHash);
+    if (!hash.empty()) return hash == revisions_.update_hash();
     const std::string_view generation = api::annotation(set_, kGenerationOfSet);
-    return api::label(pod, kHash) == revisions_.update_hash() ||
-           (!generation.empty() && api::label(pod, kGeneration) == generation);
+    return !generation.empty() && api::label(pod, kGeneration) == generation;
   }
   bool available(const json::value& pod) {
     const auto wait = until_available(pod, int_at(set_, {"spec", "minReadySeconds"}), now_);

@@ -205,6 +205,30 @@ TEST_F(DaemonSets, renew_on_delete_only_what_is_deleted) {
   EXPECT_EQ(images(), (Bag{"web:1", "web:2"}));
 }
 
+// As pods that were adopted from another set of this name, which counted its templates, too.
+TEST_F(DaemonSets, renew_a_pod_of_another_template_that_bears_the_same_generation) {
+  json::value set = daemon_set();
+  json::set(set, {"metadata", "annotations", "deprecated.daemonset.template.generation"}, "2");
+  make(std::move(set), 1);
+  cluster.start_pods();
+  ASSERT_EQ(api::label(*cluster.pods()[0], "pod-template-generation"), "2");
+  change(image("web:2"));
+  EXPECT_EQ(images(), (Bag{"web:2"}));
+}
+
+TEST_F(DaemonSets, know_a_pod_from_before_there_were_revisions_by_its_generation) {
+  json::value set = daemon_set();
+  json::set(set, {"metadata", "annotations", "deprecated.daemonset.template.generation"}, "2");
+  make(std::move(set), 1);
+  cluster.start_pods();
+  const std::string name(api::name(*cluster.pods()[0]));
+  cluster.patch(pod_resource(), name,
+                {{"metadata", {{"labels", {{"controller-revision-hash", nullptr}}}}}});
+  ASSERT_EQ(cluster.pods().size(), 1U);
+  EXPECT_EQ(api::name(*cluster.pods()[0]), name);
+  EXPECT_EQ(count("updatedNumberScheduled"), 1);
+}
+
 TEST_F(DaemonSets, go_back_to_an_older_revision_without_touching_pods_that_have_it) {
   make(daemon_set("RollingUpdate", 1, 0), 3);
   cluster.start_pods();

@@ -173,7 +173,7 @@ TEST_F(Deployments, that_recreate_wait_until_the_last_old_pod_is_gone) {
 }
 
 TEST_F(Deployments, that_recreate_from_the_middle_of_a_rollout_are_done_in_their_new_size) {
-  make(deployment(4));
+  make(rolling_deployment(4));
   cluster.start_pods();
   change(image("web:2"));
   EXPECT_GT(pods_of("web:1"), 0);
@@ -219,7 +219,7 @@ TEST_F(Deployments, spread_a_change_of_size_over_a_rollout_under_way) {
 // No ReplicaSet controller: the old set still counts pods that it is about to delete.
 TEST(Deployment, does_not_count_on_pods_beyond_the_size_of_their_set) {
   Cluster cluster{{deployment_controller()}};
-  testing::create(cluster.client(), deployment_resource(), deployment(4, 0, 1));
+  testing::create(cluster.client(), deployment_resource(), rolling_deployment(4, 0, 1));
   cluster.settle();
   const std::string old(api::name(*cluster.of(replica_set_resource())[0]));
   testing::change(cluster.client(), replica_set_resource(), old,
