@@ -180,11 +180,11 @@ void Connection::on_read(const error_code& error, std::size_t size) {
   arm_read();
 }
 
-// A client may end its side after the last request and still wait for the answer; a stream it can
-// only end this way.
+// A client may end its side after the last request and still wait for the answer; a stream or a
+// tunnel it can only end this way, also before the head of the answer is written.
 void Connection::on_end() {
   ended_ = true;
-  if (state_ != State::kAnswering || response_.stream) return close();
+  if (state_ != State::kAnswering || source() != nullptr) return close();
 }
 
 void Connection::advance() {

@@ -42,10 +42,13 @@ class Tunnels : public ::testing::Test {
  protected:
   Tunnels() {
     auto started = Server::start(
-        {.listeners = {{.address = "127.0.0.1", .port = 0}}}, [this](const http::Request& request) {
+        {.listeners = {{.address = "127.0.0.1", .port = 0}},
+         .gate = [](std::uint64_t, const auto&, const auto&) {}},  // holds answers for ever
+        [this](const http::Request& request) {
           const int status = request.target == "/own" ? 0 : 101;
           http::Response response{.status = status, .headers = {{"Upgrade", "echo"}}};
           response.tunnel = std::make_unique<Echo>(alive_, brake_);
+          if (request.target == "/held") response.after_revision = 1;
           return response;
         });
     EXPECT_TRUE(started);
@@ -78,6 +81,10 @@ class Tunnels : public ::testing::Test {
     return got;
   }
   void hang_up() { ::close(std::exchange(fd_, -1)); }
+  bool wait_for(int alive) {
+    for (int i = 0; i < 6000 && alive_ != alive; ++i) ::usleep(10'000);
+    return alive_ == alive;
+  }
 
   std::atomic<int> alive_ = 0;
   std::atomic<bool> brake_ = false;
@@ -111,8 +118,14 @@ TEST_F(Tunnels, EndWithTheirClient) {
   read_until("\r\n\r\n");
   EXPECT_EQ(alive_, 1);
   hang_up();
-  for (int i = 0; i < 6000 && alive_ > 0; ++i) ::usleep(10'000);
-  EXPECT_EQ(alive_, 0);
+  EXPECT_TRUE(wait_for(0));
+}
+
+TEST_F(Tunnels, EndWithAClientThatLeavesBeforeTheyBegin) {
+  send("GET /held HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n\r\n");
+  EXPECT_TRUE(wait_for(1));
+  hang_up();
+  EXPECT_TRUE(wait_for(0));
 }
 
 TEST_F(Tunnels, ReadNothingWhileTheyAreFull) {
