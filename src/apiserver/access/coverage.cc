@@ -217,7 +217,13 @@ class Comparison {
       }
     }
     std::ranges::sort(found);  // in the order in which the rule names them
-    for (const auto& at : found) show(make(at));
+    for (const auto& at : found) {
+      if (shown_bytes_ > kShownBytes) {
+        out_.more = true;
+        break;
+      }
+      show(make(at));
+    }
     return {};
   }
 
@@ -246,10 +252,6 @@ class Comparison {
   }
 
   void show(Rule right) {
-    if (shown_bytes_ > kShownBytes) {
-      out_.more = true;
-      return;
-    }
     for (const auto* list :
          {&right.verbs, &right.groups, &right.resources, &right.names, &right.urls}) {
       for (const std::string& word : *list) shown_bytes_ += word.size();
