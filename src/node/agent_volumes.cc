@@ -118,9 +118,10 @@ void Agent::Impl::tend_volumes(Pod& pod) {
   std::vector<VolumeLimit> limits;
   if (measure) limits = volume_limits(*pod.object);
   if (volumes.empty() && limits.empty()) return;
+  std::shared_ptr<void> held = hold(held_, bytes_of(volumes));
   run_job(
       pod,
-      [uid = pod.uid, held = hold(held_, bytes_of(volumes)), volumes = std::move(volumes),
+      [uid = pod.uid, held = std::move(held), volumes = std::move(volumes),
        limits = std::move(limits)](Runtime& runtime) -> Outcome {
         const Result<std::string> folder = runtime.pod_folder(uid);
         if (!folder) return [](Impl&, Pod&) {};
