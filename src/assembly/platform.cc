@@ -91,6 +91,7 @@ node::ProcessOptions process_options(const DataFolder& folder) {
     out.led_table = folder.at("led.txt");
     return out;
   }
+  out.claim = std::make_shared<const Fd>(node::claim_bridge(out.bridge));
   const Result<std::string> subnet = own_subnet(folder, out.bridge);
   if (!subnet) {
     log_line("pods share this machine's network: " + subnet.error().message);

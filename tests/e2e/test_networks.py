@@ -5,7 +5,8 @@ import pathlib
 
 import pytest
 
-from skiff import Skiff
+from leaks import bridge
+from skiff import Skiff, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root Skiff takes none of the machine's networks")
 
@@ -37,6 +38,22 @@ def test_a_network_that_another_has_taken_meanwhile_is_left_to_it():
         first.kill()
         first.start()
         assert subnet(first) == again, "pods that live on keep their addresses"
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_what_a_killed_skiff_left_is_in_nobodys_way():
+    first, second = Skiff("--images=host").start(), Skiff("--images=host")
+    left = pathlib.Path("/sys/class/net", bridge(first))
+    try:
+        wait_for(left.exists)
+        first.kill()
+        assert left.exists()
+        second.start()
+        assert not left.exists(), "its route to services would lead nowhere"
+        first.start()
+        assert left.exists() and subnet(first) != subnet(second)
     finally:
         first.stop()
         second.stop()

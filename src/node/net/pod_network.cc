@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
-#include "base/fd.h"
 #include "node/net/netlink.h"
 
 extern char** environ;
@@ -88,7 +92,56 @@ bool open_loopback(const NetworkOptions& options, bool open) {
   return set_kernel("conf/" + options.bridge + "/route_localnet", open ? "1" : "0");
 }
 
+// All Skiffs of this thread's network see it, wherever their files are.
+Fd lock_network() {
+  Fd lock(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  while (lock.valid() && ::flock(lock.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  return lock;
+}
+
+// Invalid where somebody has the claim. The kernel takes it from a process that ends, however it
+// ends, and keeps the claims of two network namespaces apart.
+Fd bind_claim(std::string_view bridge) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string text = fmt::format("skiff/bridge/{}", bridge);
+  std::memcpy(name.sun_path + 1, text.data(), std::min(text.size(), sizeof name.sun_path - 1));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  Fd claim(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::bind(claim.get(), reinterpret_cast<sockaddr*>(&name), size) != 0) claim.reset();
+  return claim;
+}
+
+// Bridges as Skiff names them, without a pod: a bridge has a carrier while one of its links has.
+std::vector<std::string> idle_bridges() {
+  std::vector<std::string> out;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return out;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    const std::string_view name = one->ifa_name;
+    const bool of_skiff = name.size() == 11 && name.starts_with("skiff") &&
+                          name.find_first_not_of("0123456789abcdef", 5) == std::string_view::npos;
+    const bool link = one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_PACKET;
+    if (of_skiff && link && (one->ifa_flags & IFF_RUNNING) == 0) out.emplace_back(name);
+  }
+  ::freeifaddrs(all);
+  return out;
+}
+
 }  // namespace
+
+Fd claim_bridge(const std::string& bridge) {
+  // Locked, because the owner of a bridge may start at this moment.
+  const Fd lock = lock_network();
+  Fd claim = bind_claim(bridge);
+  for (const std::string& other : idle_bridges()) {
+    if (other != bridge && bind_claim(other).valid()) {
+      (void)remove_network({.bridge = other});  // at worst it stays as it was
+    }
+  }
+  return claim;
+}
 
 Result<void> ensure_bridge(const NetworkOptions& options) {
   SKIFF_ASSIGN(Netlink machine, Netlink::open());
@@ -107,10 +160,7 @@ Result<void> ensure_bridge(const NetworkOptions& options) {
 
 Result<std::string> take_subnet(const std::vector<std::string>& preferred,
                                 const std::string& bridge) {
-  // Of this thread's network, which all of its Skiffs see, wherever their files are.
-  const Fd lock(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-  while (lock.valid() && ::flock(lock.get(), LOCK_EX) != 0 && errno == EINTR) {
-  }
+  const Fd lock = lock_network();
   SKIFF_ASSIGN(std::string chosen, pick_subnet(preferred, bridge));
   const auto subnet = parse_subnet(chosen);
   if (!subnet) return fail(Code::kInvalid, fmt::format("{} is not an IPv4 network", chosen));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "node/net/addresses.h"
 #include "node/net/service_rules.h"
@@ -23,6 +24,10 @@ struct NetworkOptions {
 
 // Makes the bridge where it is missing.
 Result<void> ensure_bridge(const NetworkOptions& options);
+// Says that the Skiff of this bridge runs, for as long as the descriptor is open. What a killed one
+// left would else be in the way of others for ever: its route to services, above all. So this also
+// removes every network that has no such claim and no pod.
+Fd claim_bridge(const std::string& bridge);
 // Chooses the first of these networks that leads nowhere else on this machine, and takes it: the
 // bridge has its address before anybody else may choose. Skiffs that start at the same moment would
 // else choose the same one.

@@ -278,6 +278,45 @@ TEST(PodNetwork, RulesThatSomebodyTookAwayComeBack) {
   std::thread(mend).join();
 }
 
+void start_beside_others() {
+  ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+  std::uint32_t network = 0x0a640000;
+  const auto make = [&network](const std::string& bridge) {
+    network += 0x100;
+    const NetworkOptions options{
+        .bridge = bridge, .subnet = {.base = network, .prefix = 24}, .gateway = network + 1};
+    EXPECT_TRUE(ensure_bridge(options));
+    EXPECT_TRUE(ensure_egress(options));
+    return options;
+  };
+  make("skiff00dead");
+  make("skiff0a11fe");
+  const Fd running = claim_bridge("skiff0a11fe");
+  const NetworkOptions with_pod = make("skiff0000d1");
+  make("skiffs-of-x");
+  make("skiff00c0de");
+  const Neighbour pod;
+  ASSERT_TRUE(connect_pod(with_pod, "skt-pod", pod.pid(), with_pod.gateway + 1));
+
+  const Fd own = claim_bridge("skiff00c0de");
+  EXPECT_TRUE(own.valid());
+  auto machine = Netlink::open();
+  ASSERT_TRUE(machine);
+  EXPECT_EQ(*machine->find_link("skiff00dead"), 0) << "nobody runs, no pod";
+  EXPECT_FALSE(nft_knows("skiff_skiff00dead"));
+  EXPECT_GT(*machine->find_link("skiff0a11fe"), 0) << "its Skiff runs";
+  EXPECT_TRUE(nft_knows("skiff_skiff0a11fe"));
+  EXPECT_GT(*machine->find_link("skiff0000d1"), 0) << "its pod lives on";
+  EXPECT_GT(*machine->find_link("skiffs-of-x"), 0) << "not a name that Skiff gives";
+  EXPECT_GT(*machine->find_link("skiff00c0de"), 0) << "its own";
+  EXPECT_FALSE(claim_bridge("skiff0a11fe").valid()) << "one process has a claim";
+}
+
+TEST(PodNetwork, WhatAKilledSkiffLeftGoesWhenTheNextStarts) {
+  if (::geteuid() != 0 || ::access("/usr/sbin/nft", X_OK) != 0) GTEST_SKIP() << "needs root, nft";
+  std::thread(start_beside_others).join();
+}
+
 // Another link has the way to the addresses of services.
 void services_of_another() {
   ASSERT_EQ(::unshare(CLONE_NEWNET), 0);

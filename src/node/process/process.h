@@ -7,14 +7,16 @@
 #include <memory>
 #include <string>
 
+#include "base/fd.h"
 #include "node/runtime.h"
 
 namespace skiff::node {
 
 struct ProcessOptions {
-  std::string pods_folder = {};   // absolute
-  std::string skiff_binary = {};  // run as: BINARY shim POD-FOLDER
-  std::string bridge = "skiff0";  // two data directories on one machine need two names
+  std::string pods_folder = {};          // absolute
+  std::string skiff_binary = {};         // run as: BINARY shim POD-FOLDER
+  std::string bridge = "skiff0";         // two data directories on one machine need two names
+  std::shared_ptr<const Fd> claim = {};  // of the bridge, see claim_bridge()
   // CIDR, as pick_subnet() chose it; kept over restarts. Empty: pods share the machine's network.
   std::string subnet = {};
   std::string gateway = {};           // empty: the subnet's first address
