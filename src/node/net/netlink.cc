@@ -133,6 +133,7 @@ Result<int> Netlink::ask(Message& message, std::string_view what) {
       if (header->nlmsg_type == RTM_NEWLINK) {
         link = static_cast<ifinfomsg*>(NLMSG_DATA(header))->ifi_index;
       }
+      if (header->nlmsg_type == NLMSG_DONE) return link;  // the end of a list
       if (header->nlmsg_type != NLMSG_ERROR) continue;
       const int number = -static_cast<nlmsgerr*>(NLMSG_DATA(header))->error;
       if (number != 0) {
@@ -150,6 +151,12 @@ Result<int> Netlink::find_link(std::string_view name) {
   auto found = ask(message, name);
   if (!found && errno == ENODEV) return 0;
   return found;
+}
+
+Result<int> Netlink::find_port(int bridge) {
+  Message message(RTM_GETLINK, NLM_F_DUMP, ifinfomsg{});
+  message.number(IFLA_MASTER, static_cast<std::uint32_t>(bridge));
+  return ask(message, fmt::format("cannot list the links of bridge {}", bridge));
 }
 
 Result<void> Netlink::make_bridge(std::string_view name) {

@@ -27,6 +27,8 @@ class Netlink {
 
   // Index of a link; 0 where there is none.
   Result<int> find_link(std::string_view name);
+  // Index of some link of a bridge; 0 where it has none.
+  Result<int> find_port(int bridge);
   Result<void> make_bridge(std::string_view name);
   // A pair whose other end, named eth0, appears in the namespace of `peer` already.
   Result<void> make_veth(std::string_view name, pid_t peer, int bridge);

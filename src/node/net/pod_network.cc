@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <spawn.h>
 #include <sys/file.h>
@@ -113,19 +112,23 @@ Fd bind_claim(std::string_view bridge) {
   return claim;
 }
 
-// Bridges as Skiff names them, without a pod: a bridge has a carrier while one of its links has.
+bool is_bridge_of_skiff(std::string_view name) {
+  return name.size() == 11 && name.starts_with("skiff") &&
+         name.find_first_not_of("0123456789abcdef", 5) == std::string_view::npos;
+}
+
+// Bridges as Skiff names them that have no link of a pod. Whether a bridge has a carrier would say
+// it too, but up to a second late.
 std::vector<std::string> idle_bridges() {
   std::vector<std::string> out;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return out;
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    const std::string_view name = one->ifa_name;
-    const bool of_skiff = name.size() == 11 && name.starts_with("skiff") &&
-                          name.find_first_not_of("0123456789abcdef", 5) == std::string_view::npos;
-    const bool link = one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_PACKET;
-    if (of_skiff && link && (one->ifa_flags & IFF_RUNNING) == 0) out.emplace_back(name);
+  auto machine = Netlink::open();
+  struct if_nameindex* const all = ::if_nameindex();
+  for (const auto* one = all; machine && one != nullptr && one->if_index != 0; ++one) {
+    if (!is_bridge_of_skiff(one->if_name)) continue;
+    const auto port = machine->find_port(static_cast<int>(one->if_index));
+    if (port && *port == 0) out.emplace_back(one->if_name);
   }
-  ::freeifaddrs(all);
+  if (all != nullptr) ::if_freenameindex(all);
   return out;
 }
 
